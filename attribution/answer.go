@@ -1,0 +1,51 @@
+// Package attribution answers which tool use is behind a process that writes.
+//
+// # Evidence
+//
+// In this order, the first that answers wins: the caller's cgroup (exact), its ancestry up to a
+// process that a tool use was begun with (exact), VFSD_TOOL_USE_ID in its environment or its
+// nearest ancestor's (declared), the one tool use that is open (window). Several open ones make the
+// answer ambiguous, none of this makes it none. It never guesses: an answer may be ambiguous or
+// none, it may not be wrong.
+//
+// # Hazards
+//
+// Everything read from /proc is written by the processes of a hostile tree: it is bounded in size
+// and time and never trusted to be well formed.
+package attribution
+
+import "aimon.at/vfsd/session"
+
+// Registry is what the resolver needs to know about tool uses. The session controller implements it.
+// All methods are called while a process waits in open(2): they answer from memory, or with one
+// index read where they say so, and are safe for concurrent use.
+type Registry interface {
+	// ByCgroup returns the tool use that the cgroup at path (as in /proc/PID/cgroup) was made for,
+	// open or ended, of any session.
+	ByCgroup(path string) (session.ToolUse, bool)
+
+	// ByProcess returns the tool uses that were begun with the process p, in order of beginning,
+	// open and ended ones (intervals), of any session; none where p was never begun with.
+	ByProcess(pid int) []session.ToolUse
+
+	// Window returns the ids of the open tool uses of a session that were begun through the API.
+	Window(sessionID string) []string
+
+	// Declared returns the tool use of that id in the session, beginning it (origin environment) where
+	// no such id was ever used. An id that has ended comes back ended: it is never begun again.
+	// It is an error where the id is not valid or too many declared ones are open.
+	Declared(sessionID string, d Declaration) (session.ToolUse, error)
+
+	// Execution returns the execution that a change is collected in: declared, where that is open
+	// in the session; else toolUse's, where there is one; else the current one, beginning the
+	// implicit one where there is none.
+	Execution(sessionID, declared string, toolUse *session.ToolUse) (session.Execution, error)
+}
+
+// Declaration is what a process says about itself in its environment.
+type Declaration struct {
+	ToolUseID   string          // VFSD_TOOL_USE_ID
+	ExecutionID string          // VFSD_EXECUTION_ID; "" where unset or not a valid id
+	Artifact    *bool           // VFSD_ARTIFACT; nil where unset or not understood
+	Process     session.Process // the process that was seen carrying it
+}
