@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"aimon.at/vfsd/session"
+)
+
+// config is everything that can be set, after flags, environment and file were put together.
+type config struct {
+	StateDir  string `yaml:"state-dir"`
+	Socket    string `yaml:"socket"`
+	HTTP      string `yaml:"http"` // "off" for none
+	PublicURL string `yaml:"public-url"`
+	LogFormat string `yaml:"log-format"`
+	LogLevel  string `yaml:"log-level"`
+
+	MaxTokenTTL     duration `yaml:"max-token-ttl"`
+	AllowForeignPID bool     `yaml:"allow-foreign-pid-namespaces"`
+
+	Mounts []mountConfig `yaml:"mounts"`
+}
+
+// mountConfig is one mount.
+type mountConfig struct {
+	Source       string   `yaml:"source"`
+	Mountpoint   string   `yaml:"mountpoint"`
+	Session      string   `yaml:"session"`
+	Owner        string   `yaml:"owner"` // name or uid; "" for the calling user
+	Artifacts    onOff    `yaml:"artifacts"`
+	AllowOther   bool     `yaml:"allow-other"`
+	Exclusive    bool     `yaml:"exclusive"`
+	CacheTimeout duration `yaml:"cache-timeout"`
+	Passthrough  string   `yaml:"passthrough"` // "auto" or "off"
+}
+
+func defaultConfig() config {
+	return config{
+		StateDir:    defaultStateDir(),
+		Socket:      defaultSocket(),
+		HTTP:        "127.0.0.1:8750",
+		LogFormat:   "text",
+		LogLevel:    "info",
+		MaxTokenTTL: duration(30 * 24 * time.Hour),
+	}
+}
+
+func defaultMount() mountConfig {
+	return mountConfig{CacheTimeout: duration(time.Second), Passthrough: "auto"}
+}
+
+func defaultStateDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/vfsd"
+	}
+	if base := os.Getenv("XDG_STATE_HOME"); base != "" {
+		return filepath.Join(base, "vfsd")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "vfsd")
+	}
+	return ""
+}
+
+func defaultSocket() string {
+	if os.Geteuid() == 0 {
+		return "/run/vfsd/vfsd.sock"
+	}
+	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
+		return filepath.Join(base, "vfsd.sock")
+	}
+	return ""
+}
+
+// UnmarshalYAML gives every mount of the file the defaults that a command line has.
+func (m *mountConfig) UnmarshalYAML(n *yaml.Node) error {
+	type plain mountConfig
+	v := plain(defaultMount())
+	if err := n.Decode(&v); err != nil {
+		return err
+	}
+	*m = mountConfig(v)
+	return nil
+}
+
+// readConfig lays the file at path over c. Unknown keys are errors: a misspelt one must not be
+// passed over.
+func readConfig(path string, c *config) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w configuration: %v", session.ErrInvalid, err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(raw))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w configuration %s: %v", session.ErrInvalid, path, err)
+	}
+	return nil
+}
+
+// duration is a time.Duration that YAML and flags write as "1s".
+type duration time.Duration
+
+func (d *duration) UnmarshalYAML(n *yaml.Node) error { return d.Set(n.Value) }
+func (d *duration) String() string                   { return time.Duration(*d).String() }
+func (d *duration) Type() string                     { return "duration" }
+
+func (d *duration) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a duration: write 500ms, 1s or 2m", s)
+	}
+	*d = duration(v)
+	return nil
+}
+
+// onOff is a switch that may be unset, which leaves the choice to a default.
+type onOff struct{ set, on bool }
+
+func (o *onOff) UnmarshalYAML(n *yaml.Node) error { return o.Set(n.Value) }
+func (o *onOff) Type() string                     { return "on|off" }
+
+func (o *onOff) String() string {
+	switch {
+	case !o.set:
+		return ""
+	case o.on:
+		return "on"
+	}
+	return "off"
+}
+
+func (o *onOff) Set(s string) error {
+	switch s {
+	case "on", "true":
+		*o = onOff{set: true, on: true}
+	case "off", "false":
+		*o = onOff{set: true}
+	default:
+		return fmt.Errorf("%q is neither on nor off", s)
+	}
+	return nil
+}
+
+// or returns the switch, or byDefault where it is unset.
+func (o onOff) or(byDefault bool) bool {
+	if o.set {
+		return o.on
+	}
+	return byDefault
+}
+
+// lookupOwner resolves a user's name or uid; "" is the calling user.
+func lookupOwner(s string) (uint32, error) {
+	if s == "" {
+		return uint32(os.Getuid()), nil
+	}
+	if uid, err := strconv.ParseUint(s, 10, 32); err == nil {
+		return uint32(uid), nil
+	}
+	u, err := user.Lookup(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w owner %q: no such user; give a user name or a uid", session.ErrInvalid, s)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%w owner %q: its uid %q is not a number", session.ErrInvalid, s, u.Uid)
+	}
+	return uint32(uid), nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aimon.at/vfsd/session"
+)
+
+// place is a directory that takes part in a mount, with symbolic links resolved.
+type place struct {
+	what string // "source", "mountpoint", "state directory"
+	path string
+	kind error // what overlapping it is: session.ErrConflict where it is another mount's, else session.ErrInvalid
+}
+
+// resolveSource returns the real path of a source directory.
+func resolveSource(source string) (string, error) {
+	if strings.Contains(source, "://") {
+		return "", fmt.Errorf("%w source %q: only directories can be mounted", session.ErrInvalid, source)
+	}
+	path, err := realPath(source)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w source %q: it does not exist; create the directory first", session.ErrInvalid, source)
+	case err != nil:
+		return "", fmt.Errorf("%w source %q: %v", session.ErrInvalid, source, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%w source %q: %v", session.ErrInvalid, source, err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%w source %q: it is not a directory", session.ErrInvalid, source)
+	}
+	return path, nil
+}
+
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// resolveMountpoint returns the absolute path of a mountpoint with the links in the directories
+// above it resolved, but without looking at the mountpoint itself: a dead mount on it makes every
+// look at it fail, and whether it will do is for fusefs to say.
+func resolveMountpoint(mountpoint string) (string, error) {
+	abs, err := filepath.Abs(mountpoint)
+	if err != nil {
+		return "", fmt.Errorf("%w mountpoint %q: %v", session.ErrInvalid, mountpoint, err)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return "", fmt.Errorf("%w mountpoint %q: %v; create the directory first", session.ErrInvalid, mountpoint, err)
+	}
+	return filepath.Join(parent, filepath.Base(abs)), nil
+}
+
+// checkSource refuses a source that equals, contains or lies in another place: what is written to
+// one would appear in the other, with two names and two attributions, or without end.
+func checkSource(source string, others []place) error {
+	for _, o := range others {
+		switch {
+		case contains(o.path, source) && contains(source, o.path):
+			return fmt.Errorf("%w: source %s is the same directory as the %s; choose another", o.kind, source, o.what)
+		case contains(source, o.path):
+			return fmt.Errorf("%w: source %s contains the %s %s; move one of them", o.kind, source, o.what, o.path)
+		case contains(o.path, source):
+			return fmt.Errorf("%w: source %s lies in the %s %s; move one of them", o.kind, source, o.what, o.path)
+		}
+	}
+	return nil
+}
+
+// checkMountpoint refuses a mountpoint inside a source or another mount.
+func checkMountpoint(mountpoint string, others []place) error {
+	for _, o := range others {
+		if contains(o.path, mountpoint) {
+			return fmt.Errorf("%w: mountpoint %s lies in the %s %s; choose another", o.kind, mountpoint, o.what, o.path)
+		}
+	}
+	return nil
+}
+
+// contains reports whether dir is path or one of the directories above it. It compares inodes as
+// well as names, so that a bind mount of a directory is seen for what it is.
+func contains(dir, path string) bool {
+	want, err := os.Lstat(dir)
+	for {
+		if path == dir {
+			return true
+		}
+		if err == nil {
+			if info, err := os.Lstat(path); err == nil && os.SameFile(want, info) {
+				return true
+			}
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return false
+		}
+		path = parent
+	}
+}
+
+// defaultSession names the session of a mount: the mountpoint's base name, with what an id cannot
+// hold replaced, and six hex digits of the source's path, so that two mounts of the same name on
+// different sources are two sessions.
+func defaultSession(mountpoint, source string) string {
+	base := []byte(filepath.Base(mountpoint))
+	for i, c := range base {
+		if session.CheckID("", "_"+string(c)) != nil {
+			base[i] = '_'
+		}
+	}
+	if session.CheckID("", string(base)) != nil {
+		base = append([]byte("_"), base...)
+	}
+	const most = 100
+	if len(base) > most {
+		base = base[:most]
+	}
+	sum := sha256.Sum256([]byte(source))
+	return string(base) + "-" + hex.EncodeToString(sum[:3])
+}
