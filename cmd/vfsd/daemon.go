@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/attribution"
+	"aimon.at/vfsd/attribution/cgroup"
+	"aimon.at/vfsd/ctl/server"
+	"aimon.at/vfsd/gateway"
+	"aimon.at/vfsd/index"
+	"aimon.at/vfsd/session"
+)
+
+// vfsd is the daemon: every part of it, wired.
+type vfsd struct {
+	cfg      config
+	log      *slog.Logger
+	index    *index.Index
+	sessions *session.Controller
+	library  *artifact.Library
+	tokens   *artifact.Tokens
+	watcher  *attribution.Watcher
+	cgroups  *cgroup.Groups // nil where none can be made
+	mounts   *mounts
+	control  *server.Server
+	gateway  *gateway.Gateway
+}
+
+// newDaemon opens the index and wires everything. web is the gateway's listener or nil.
+func newDaemon(cfg config, web net.Listener, log *slog.Logger) (_ *vfsd, err error) {
+	d := &vfsd{cfg: cfg, log: log}
+	if d.index, err = index.Open(filepath.Join(cfg.StateDir, "index"), log); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close(context.Background()))
+		}
+	}()
+	if d.sessions, err = session.New(d.index, log); err != nil {
+		return nil, err
+	}
+	d.library = artifact.NewLibrary(d.index, d.sessions, log)
+	d.tokens = artifact.NewTokens(d.index, d.library, artifact.TokensConfig{MaxTTL: time.Duration(cfg.MaxTokenTTL)})
+	if d.watcher, err = attribution.NewWatcher(d.sessions.DeclaredGone, log); err != nil {
+		return nil, err
+	}
+	if d.cgroups, err = cgroup.New(d.sessions.ForgetCgroup, log); err != nil {
+		log.Info("no cgroups can be made: vfsctl run goes by ancestry", "err", err)
+		d.cgroups, err = nil, nil
+	}
+	d.mounts = newMounts(d)
+	d.serversFor(web)
+	return d, nil
+}
+
+func (d *vfsd) serversFor(web net.Listener) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cfg := server.Config{
+		Version: version, Socket: d.cfg.Socket, PublicURL: d.cfg.PublicURL, StateDir: d.cfg.StateDir,
+		AllowForeignPIDNamespace: d.cfg.AllowForeignPID,
+	}
+	if web != nil {
+		cfg.HTTP = web.Addr().String()
+		if cfg.PublicURL == "" {
+			cfg.PublicURL = "http://" + cfg.HTTP
+		}
+	}
+	needs := server.Needs{
+		Sessions: d.sessions, Artifacts: d.library, Tokens: d.tokens, Mounts: d.mounts, Checker: d,
+	}
+	if d.cgroups != nil {
+		needs.Cgroups = d.cgroups
+	}
+	d.control = server.New(cfg, needs, reg, d.log)
+	d.gateway = gateway.New(d.tokens, d.library, reg, d.log)
+}
+
+// close undoes newDaemon, as far as it came. The mounts are gone by then.
+func (d *vfsd) close(ctx context.Context) error {
+	var errs []error
+	if d.mounts != nil {
+		errs = append(errs, d.mounts.unmountAll(ctx))
+	}
+	if d.watcher != nil {
+		d.watcher.Close()
+	}
+	if d.cgroups != nil {
+		errs = append(errs, d.cgroups.Close())
+	}
+	if err := d.index.Close(); err != nil {
+		errs = append(errs, fmt.Errorf("close the index: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// registry is what attribution asks: the controller, with every process that declares a tool use put
+// under watch, so that the tool use ends with the last of them.
+type registry struct {
+	*session.Controller
+	watcher *attribution.Watcher
+}
+
+var _ attribution.Registry = registry{}
+
+func (r registry) Declared(sessionID string, d attribution.Declaration) (session.ToolUse, error) {
+	t, err := r.Controller.Declared(sessionID, d.ToolUseID, d.ExecutionID, d.Artifact)
+	if err == nil && t.Origin == session.OriginEnvironment && t.Open() {
+		r.watcher.Seen(sessionID, t.ID, d.Process)
+	}
+	return t, err
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/attribution"
+	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/ctl/server"
+	"aimon.at/vfsd/fusefs"
+	"aimon.at/vfsd/session"
+)
+
+// mounts adds, removes and lists the mounts of the daemon. It implements server.Mounts.
+type mounts struct {
+	d   *vfsd
+	log *slog.Logger
+
+	changing sync.Mutex // held while a mount is added or removed: one at a time
+
+	mu   sync.Mutex // guards live
+	live map[string]*mount
+}
+
+// mount is one live mount and all that serves it.
+type mount struct {
+	info     server.Mount
+	lock     *os.File
+	tree     *worktree.Direct
+	recorder *artifact.Recorder
+	resolver *attribution.Resolver
+	fs       *fusefs.Mount
+	ended    chan struct{} // closed when everything of it is put away
+}
+
+var _ server.Mounts = (*mounts)(nil)
+
+func newMounts(d *vfsd) *mounts {
+	return &mounts{d: d, log: d.log, live: map[string]*mount{}}
+}
+
+// mountConfigured adds a mount of the configuration. The channel is closed when it has ended.
+func (m *mounts) mountConfigured(ctx context.Context, c mountConfig) (<-chan struct{}, error) {
+	owner, err := lookupOwner(c.Owner)
+	if err != nil {
+		return nil, err
+	}
+	timeout := time.Duration(c.CacheTimeout)
+	artifacts := c.Artifacts.or(false)
+	mt, err := m.add(ctx, server.MountSpec{
+		Source: c.Source, Mountpoint: c.Mountpoint, SessionID: c.Session, Owner: &owner, Artifacts: &artifacts,
+		AllowOther: c.AllowOther, Exclusive: c.Exclusive, CacheTimeout: &timeout, Passthrough: c.Passthrough,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mt.ended, nil
+}
+
+// Mount adds a mount.
+func (m *mounts) Mount(ctx context.Context, s server.MountSpec) (server.Mount, error) {
+	mt, err := m.add(ctx, s)
+	if err != nil {
+		return server.Mount{}, err
+	}
+	return mt.view(), nil
+}
+
+func (m *mounts) add(ctx context.Context, s server.MountSpec) (*mount, error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if err := complete(&s); err != nil {
+		return nil, err
+	}
+	if err := m.check(s); err != nil {
+		return nil, err
+	}
+	mt := &mount{ended: make(chan struct{})}
+	if err := m.build(ctx, mt, s); err != nil {
+		return nil, errors.Join(err, m.putAway(context.WithoutCancel(ctx), mt))
+	}
+	m.mu.Lock()
+	m.live[mt.info.Mountpoint] = mt
+	m.mu.Unlock()
+	go m.await(mt)
+	return mt, nil
+}
+
+// complete resolves paths and fills in what was left out.
+func complete(s *server.MountSpec) (err error) {
+	if s.Source, err = resolveSource(s.Source); err != nil {
+		return err
+	}
+	if s.Mountpoint, err = resolveMountpoint(s.Mountpoint); err != nil {
+		return err
+	}
+	if s.SessionID == "" {
+		s.SessionID = defaultSession(s.Mountpoint, s.Source)
+	}
+	if s.Owner == nil {
+		uid := uint32(os.Getuid())
+		s.Owner = &uid
+	}
+	if s.Artifacts == nil {
+		s.Artifacts = new(bool)
+	}
+	if s.CacheTimeout == nil {
+		standard := time.Duration(defaultMount().CacheTimeout)
+		s.CacheTimeout = &standard
+	}
+	switch s.Passthrough {
+	case "":
+		s.Passthrough = "auto"
+	case "auto", "off":
+	default:
+		return fmt.Errorf("%w passthrough %q: use auto or off", session.ErrInvalid, s.Passthrough)
+	}
+	return session.CheckID("session", s.SessionID)
+}
+
+// check refuses what overlaps.
+func (m *mounts) check(s server.MountSpec) error {
+	m.mu.Lock()
+	var others []place
+	for _, o := range m.live {
+		others = append(others,
+			place{"source", o.info.Source, session.ErrConflict},
+			place{"mountpoint", o.info.Mountpoint, session.ErrConflict})
+	}
+	m.mu.Unlock()
+	state, err := realPath(m.d.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	others = append(others, place{"state directory", state, session.ErrInvalid})
+	foreign, err := foreignMounts()
+	if err != nil {
+		return err
+	}
+	others = append(others, foreign...)
+	if err := checkSource(s.Source, append(others, place{"mountpoint", s.Mountpoint, session.ErrInvalid})); err != nil {
+		return err
+	}
+	return checkMountpoint(s.Mountpoint, append(others, place{"source", s.Source, session.ErrInvalid}))
+}
+
+// build makes every part of mt; what it made before it failed is in mt.
+func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err error) {
+	if err := fusefs.CheckMountpoint(s.Mountpoint); err != nil {
+		return err
+	}
+	if mt.lock, err = lockSource(s.Source); err != nil {
+		return err
+	}
+	if mt.tree, err = worktree.Open(s.Source); err != nil {
+		return err
+	}
+	opened, err := m.d.sessions.OpenSession(ctx, session.Session{
+		ID: s.SessionID, Owner: *s.Owner, Source: s.Source, Artifacts: *s.Artifacts,
+	})
+	if err != nil {
+		return err
+	}
+	tree := filesOf{mt.tree}
+	mt.recorder, err = artifact.NewRecorder(ctx, artifact.RecorderConfig{
+		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: m.d.sessions, Log: m.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.d.sessions.AttachMount(opened.ID, mt.recorder); err != nil {
+		return err
+	}
+	mt.info = server.Mount{
+		Mountpoint: s.Mountpoint, Source: s.Source, SessionID: opened.ID, Owner: opened.Owner,
+		Artifacts: opened.Artifacts, Since: time.Now().UTC(),
+	}
+	m.d.library.Attach(opened.ID, mt.recorder, tree)
+	mt.resolver = attribution.New(opened.ID, registry{m.d.sessions, m.d.watcher}, m.log)
+	mt.fs, err = fusefs.New(fusefs.Config{
+		Mountpoint: s.Mountpoint, CacheTimeout: *s.CacheTimeout, Exclusive: s.Exclusive,
+		AllowOther: s.AllowOther, Passthrough: s.Passthrough != "off",
+	}, mt.tree, attributor{mt.resolver}, mt.recorder, m.log)
+	if err != nil {
+		return err
+	}
+	mt.recorder.SetHandles(mt.fs)
+	mt.info.Passthrough = mt.fs.Passthrough()
+	return nil
+}
+
+// await puts a mount away when the kernel has ended it, whoever asked for that.
+func (m *mounts) await(mt *mount) {
+	<-mt.fs.Done()
+	grace, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := m.putAway(grace, mt); err != nil {
+		m.log.Error("a mount could not be put away cleanly", "mountpoint", mt.info.Mountpoint, "err", err)
+	}
+	m.mu.Lock()
+	delete(m.live, mt.info.Mountpoint)
+	m.mu.Unlock()
+	close(mt.ended)
+}
+
+// putAway undoes build, as far as it came.
+func (m *mounts) putAway(ctx context.Context, mt *mount) error {
+	var errs []error
+	if id := mt.info.SessionID; id != "" {
+		m.d.library.Detach(id)
+		m.d.sessions.DetachMount(id)
+	}
+	if mt.recorder != nil {
+		errs = append(errs, mt.recorder.Close(ctx))
+	}
+	if mt.resolver != nil {
+		mt.resolver.Close()
+	}
+	if mt.tree != nil {
+		errs = append(errs, mt.tree.Close())
+	}
+	if mt.lock != nil {
+		errs = append(errs, mt.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Unmount removes a mount. A busy one is detached: it ends when its last user does, and its session
+// is put away now.
+func (m *mounts) Unmount(ctx context.Context, mountpoint string) (detached bool, err error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	m.mu.Lock()
+	mt := m.live[mountpoint]
+	m.mu.Unlock()
+	if mt == nil {
+		return false, fmt.Errorf("%w: nothing is mounted by this daemon on %s; see vfsctl mounts", session.ErrNotFound, mountpoint)
+	}
+	if detached, err = mt.fs.Unmount(ctx); err != nil {
+		return false, err
+	}
+	if detached {
+		m.log.Warn("the mount was busy and is detached: it ends with its last user", "mountpoint", mountpoint)
+	}
+	select {
+	case <-mt.ended:
+		return detached, nil
+	case <-ctx.Done():
+		return detached, fmt.Errorf("unmount %s: %w", mountpoint, ctx.Err())
+	}
+}
+
+func (m *mounts) unmountAll(ctx context.Context) error {
+	var errs []error
+	for _, mt := range m.Mounts() {
+		if _, err := m.Unmount(ctx, mt.Mountpoint); err != nil && !errors.Is(err, session.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Mounts lists the live mounts in order of mounting.
+func (m *mounts) Mounts() []server.Mount {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]server.Mount, 0, len(m.live))
+	for _, mt := range m.live {
+		list = append(list, mt.view())
+	}
+	slices.SortFunc(list, func(a, b server.Mount) int { return a.Since.Compare(b.Since) })
+	return list
+}
+
+func (mt *mount) view() server.Mount {
+	v := mt.info
+	v.Pending = mt.recorder.Pending()
+	return v
+}
+
+// attributor lets fusefs ask attribution.
+type attributor struct{ r *attribution.Resolver }
+
+func (a attributor) Attribute(ctx context.Context, c fusefs.Caller) session.Attribution {
+	return a.r.Attribute(ctx, c.PID, c.UID)
+}
