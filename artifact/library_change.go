@@ -1,0 +1,162 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+
+	"aimon.at/vfsd/session"
+)
+
+// Add makes the file at path an artifact by hand. The entry that the file's content is recorded in
+// becomes one and keeps its attribution; where there is none, a final one is made: declared for
+// toolUseID, nobody's for "".
+func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (View, error) {
+	s := l.shelf(sessionID)
+	if s.recorder == nil {
+		return View{}, fmt.Errorf("session %s has no live mount: mount it to add artifacts: %w", sessionID, session.ErrConflict)
+	}
+	e, err := s.recorder.add(ctx, path, toolUseID)
+	if err != nil {
+		shown, _ := EscapePath(path)
+		return View{}, fmt.Errorf("add %s: %w", shown, err)
+	}
+	return l.view(s, e), nil
+}
+
+func (r *Recorder) add(ctx context.Context, path, toolUseID string) (Entry, error) {
+	r.storing.Lock()
+	defer r.storing.Unlock()
+	if err := r.flush(ctx); err != nil {
+		return Entry{}, err
+	}
+	e, err := r.statEntry(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	if open, ok := r.addOpen(e); ok {
+		return open, r.flush(ctx)
+	}
+	earlier, err := r.cfg.Store.Versions(ctx, r.sessionID, path)
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, f := range earlier {
+		if f.File == e.File && f.Stamp == e.Stamp {
+			e = f
+		}
+	}
+	if !e.Final {
+		if e, err = r.byHand(e, toolUseID); err != nil {
+			return Entry{}, err
+		}
+	}
+	e.Artifact, e.Reason, e.Removed = true, ReasonAdded, false
+	return r.putByHand(ctx, e)
+}
+
+// statEntry returns an entry with what the file at path is like.
+func (r *Recorder) statEntry(path string) (Entry, error) {
+	f, err := r.cfg.Tree.Open(path)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", session.ErrNotFound, err)
+	}
+	defer f.Close()
+	e := Entry{SessionID: r.sessionID, Names: []string{path}, OpenAtEnd: f.Writable(), MimeType: sniff(f, path)}
+	e.File, e.Stamp, err = f.Stat()
+	return e, err
+}
+
+// addOpen declares the file's open entry at that path an artifact, the one changed last where
+// there are several.
+func (r *Recorder) addOpen(e Entry) (Entry, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.open.names.find(e.Path())
+	if n == nil || n.file == nil || n.file.id != e.File {
+		return Entry{}, false
+	}
+	last := n.file.entries[0]
+	for _, o := range n.file.entries {
+		if !o.changed.Before(last.changed) {
+			last = o
+		}
+	}
+	last.Artifact, last.Reason, last.Removed = true, ReasonAdded, false
+	r.changed(last)
+	return last.snapshot(), true
+}
+
+// byHand completes the final entry of a file that nobody was seen writing.
+func (r *Recorder) byHand(e Entry, toolUseID string) (Entry, error) {
+	execution, err := r.cfg.Sessions.CollectInto(r.sessionID, toolUseID)
+	if err != nil {
+		return Entry{}, err
+	}
+	e.Who = session.Attribution{Sureness: session.None, ExecutionID: execution}
+	if toolUseID != "" {
+		e.Who.Sureness, e.Who.ToolUseID = session.Declared, toolUseID
+	}
+	now := r.now()
+	e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = ulid.Make().String(), true, r.seq+1, now, now
+	return e, nil
+}
+
+// putByHand writes a final entry and what it implies. storing is held.
+func (r *Recorder) putByHand(ctx context.Context, e Entry) (Entry, error) {
+	if err := r.putFinal(ctx, e); err != nil {
+		return Entry{}, err
+	}
+	r.seq = max(r.seq, e.Seq)
+	r.mu.Lock()
+	r.finals.add(e)
+	r.mu.Unlock()
+	if err := r.cfg.Store.Sync(); err != nil {
+		return Entry{}, fmt.Errorf("sync the index: %w", err)
+	}
+	return r.cfg.Store.Entry(ctx, e.ID)
+}
+
+// Remove takes an entry out of the artifacts. Its file and its record stay.
+func (l *Library) Remove(ctx context.Context, id string) (View, error) {
+	e, err := l.entry(ctx, id)
+	if err != nil {
+		return View{}, err
+	}
+	s := l.shelf(e.SessionID)
+	if s.recorder != nil {
+		e, err = s.recorder.remove(ctx, id)
+	} else {
+		e.Removed = true
+		err = l.store.Apply(ctx, []Mutation{{Put: &e}})
+	}
+	if err != nil {
+		return View{}, fmt.Errorf("remove artifact %s: %w", id, err)
+	}
+	return l.view(s, e), nil
+}
+
+func (r *Recorder) remove(ctx context.Context, id string) (Entry, error) {
+	r.storing.Lock()
+	defer r.storing.Unlock()
+	r.mu.Lock()
+	r.drainLocked()
+	if o := r.open.entries[id]; o != nil {
+		o.Removed = true
+		r.changed(o)
+		e := o.snapshot()
+		r.mu.Unlock()
+		return e, r.flush(ctx)
+	}
+	r.mu.Unlock()
+	if err := r.flush(ctx); err != nil {
+		return Entry{}, err
+	}
+	e, err := r.cfg.Store.Entry(ctx, id)
+	if err != nil {
+		return Entry{}, err
+	}
+	e.Removed = true
+	return e, r.putFinal(ctx, e)
+}
