@@ -3,7 +3,6 @@ package index
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
-	"golang.org/x/sys/unix"
 
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/session"
@@ -43,12 +41,13 @@ func Open(dir string, log *slog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("index: make its directory: %w", err)
 	}
-	if err := roomFor(dir); err != nil {
+	o := settings(dir, log)
+	if err := preflight(dir, o); err != nil {
 		return nil, err
 	}
-	db, err := openBadger(settings(dir, log))
+	db, err := openBadger(o)
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, damaged(dir, err)
 	}
 	x := &Index{dir: dir, db: db, log: log, stop: make(chan struct{})}
 	if err := x.checkScheme(); err != nil {
@@ -83,20 +82,6 @@ func openBadger(o badger.Options) (db *badger.DB, err error) {
 		}
 	}()
 	return badger.Open(o)
-}
-
-func openError(dir string, err error) error {
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return fmt.Errorf("%w: another vfsd uses the index in %s: stop it, or choose another --state-dir", session.ErrConflict, dir)
-	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("index: %s cannot be written, choose another --state-dir: %w", dir, err)
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return fmt.Errorf("index: the disk of %s is full, free some: %w", dir, err)
-	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENOMEM):
-		return fmt.Errorf("index: open %s: %w", dir, err)
-	}
-	return fmt.Errorf("%w: %s cannot be opened: put back a copy, or move it away to begin with an empty one: %w", ErrCorrupt, dir, err)
 }
 
 // Close makes everything durable and closes the index. It waits for operations that are under way.

@@ -27,3 +27,5 @@ func requireSound(t *testing.T, x *Index, expected ...string) {
 	t.Helper()
 	require.Empty(t, findings(t, x, expected...))
 }
+
+func joined(lines []string) string { return strings.Join(lines, "\n") }
