@@ -169,7 +169,12 @@ func patient(w http.ResponseWriter) http.ResponseWriter {
 }
 
 func (p patientWriter) Write(b []byte) (int, error) {
-	// Writers without deadlines, as in tests, have nothing to wait for.
-	_ = p.control.SetWriteDeadline(time.Now().Add(progressTimeout))
+	extend(p.control)
 	return p.ResponseWriter.Write(b)
+}
+
+// extend lets the client take progressTimeout from now. Writers without deadlines, as in tests, have
+// nothing to wait for.
+func extend(c *http.ResponseController) {
+	_ = c.SetWriteDeadline(time.Now().Add(progressTimeout))
 }

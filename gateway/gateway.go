@@ -78,7 +78,7 @@ func New(tokens Redeemer, artifacts Opener, reg *prometheus.Registry, log *slog.
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /metrics", localOnly(promhttp.HandlerFor(reg, promhttp.HandlerOpts{})))
 	mux.HandleFunc("/", notFound)
-	g.handler = readOnly(guarded(mux))
+	g.handler = guarded(readOnly(mux))
 	return g
 }
 
@@ -86,9 +86,10 @@ func New(tokens Redeemer, artifacts Opener, reg *prometheus.Registry, log *slog.
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // The times that a client has. A download may take as long as it moves: progressTimeout bounds the
-// wait for a client that takes no more bytes.
+// wait for a client that takes no more bytes. There is no ReadTimeout: net/http would end the context of
+// a download that takes longer, and no request has a body.
 const (
-	requestTimeout  = 15 * time.Second
+	headerTimeout   = 15 * time.Second
 	progressTimeout = time.Minute
 	idleTimeout     = time.Minute
 	stopTimeout     = 5 * time.Second
@@ -98,8 +99,7 @@ const (
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           g.handler,
-		ReadHeaderTimeout: requestTimeout,
-		ReadTimeout:       requestTimeout,
+		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),

@@ -19,6 +19,7 @@ func guarded(h http.Handler) http.Handler {
 		hd.Set("Referrer-Policy", "no-referrer")
 		hd.Set("Cache-Control", "private, no-store")
 		hd.Set("Content-Security-Policy", policy)
+		extend(http.NewResponseController(w))
 		h.ServeHTTP(w, r)
 	})
 }
@@ -26,8 +27,14 @@ func guarded(h http.Handler) http.Handler {
 func readOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Connection", "close")
 			w.Header().Set("Allow", "GET, HEAD")
 			line(w, http.StatusMethodNotAllowed, "only GET and HEAD are served here")
+			return
+		}
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close") // so that the body is not waited for
+			line(w, http.StatusBadRequest, "requests have no body here")
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/ctl"
@@ -20,7 +21,8 @@ const maxBody = 1 << 20
 // request is a request with its judged caller.
 type request struct {
 	*http.Request
-	caller session.Caller
+	caller  session.Caller
+	control *http.ResponseController
 }
 
 // route is one row of the API. A handler returns the value to answer with, or an error.
@@ -66,7 +68,7 @@ func (s *Server) run(w http.ResponseWriter, rt route, r *http.Request) (any, err
 		}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	return rt.handle(request{r, c})
+	return rt.handle(request{r, c, http.NewResponseController(w)})
 }
 
 // failure translates err, and says the text of an internal failure only to who may know it.
@@ -102,6 +104,9 @@ func (s *Server) admitted(h http.Handler) http.Handler {
 // decode reads the body: one JSON object with known fields only.
 func decode[T any](r request) (T, error) {
 	var v T
+	// Writers without deadlines, as in tests, have nothing to wait for.
+	_ = r.control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	defer r.control.SetReadDeadline(time.Time{})
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {

@@ -76,7 +76,8 @@ func New(cfg Config, needs Needs, reg *prometheus.Registry, log *slog.Logger) *S
 }
 
 // The times that a peer has. Answers may take long (a check, a large download), so that writing has
-// no limit of its own: the peer is a local process, and a connection costs a goroutine.
+// no limit of its own: the peer is a local process, and a connection costs a goroutine. A ReadTimeout would
+// end the context of what takes longer; decode bounds the wait for a body instead.
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 30 * time.Second
@@ -90,7 +91,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           s.handler,
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, peerOf(c)) },
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
