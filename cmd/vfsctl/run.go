@@ -18,9 +18,9 @@ import (
 // statusOwnFailure is run's status where it failed itself, as that of env(1) and nohup(1).
 const statusOwnFailure = exitStatus(125)
 
-// The waits for the daemon. The end of a tool use waits for its files to settle.
+// The waits for the daemon. While a tool use begins, signals are held for its command and end nothing. The end of a tool use waits for its files to settle.
 const (
-	beginTimeout = 30 * time.Second
+	beginTimeout = 10 * time.Second
 	endTimeout   = 60 * time.Second
 )
 

@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // The statuses of a command that was not run, as the shell gives them.
@@ -101,13 +103,8 @@ func executable(path string) error {
 	if st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
 		return syscall.EACCES
 	}
-	return syscall.Faccessat(atFDCWD, path, 1, atEAccess)
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
 }
-
-const (
-	atFDCWD   = -0x64
-	atEAccess = 0x200
-)
 
 // Hold keeps the signals from here on for the command, so that what has to be done before it runs
 // cannot be left half done. Run passes them on.
