@@ -3,6 +3,8 @@ package artifact
 import (
 	"context"
 	"fmt"
+	pathpkg "path"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 
@@ -13,6 +15,9 @@ import (
 // becomes one and keeps its attribution; where there is none, a final one is made: declared for
 // toolUseID, nobody's for "".
 func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (View, error) {
+	if !strings.HasPrefix(path, "/") || pathpkg.Clean(path) != path || path == "/" {
+		return View{}, fmt.Errorf("%w path %q: give a file's path from the mount's root", session.ErrInvalid, path)
+	}
 	s := l.shelf(sessionID)
 	if s.recorder == nil {
 		return View{}, fmt.Errorf("session %s has no live mount: mount it to add artifacts: %w", sessionID, session.ErrConflict)

@@ -1,9 +1,12 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 )
 
 // listPage is how many final entries are read at a time.
@@ -24,53 +27,50 @@ func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 			query.Executions = append(query.Executions, l.sessions.Forks(q.SessionID, q.ExecutionID)...)
 		}
 	}
-	out := Listing{Views: []View{}}
-	err := l.snapshot(ctx, s, q.SessionID, func(open []Entry) error {
-		full, err := l.listFinal(ctx, s, q, query, &out)
-		if err != nil || full {
-			return err
-		}
-		l.listOpen(s, q, query, open, &out)
-		return nil
-	})
+	open, upTo, err := l.snapshot(ctx, s, q.SessionID)
 	if err != nil {
 		return Listing{}, fmt.Errorf("list artifacts: %w", err)
+	}
+	out := Listing{Views: []View{}}
+	full, err := l.listFinal(ctx, s, q, query, upTo, &out)
+	if err != nil {
+		return Listing{}, fmt.Errorf("list artifacts: %w", err)
+	}
+	if !full {
+		l.listOpen(s, q, query, open, &out)
 	}
 	return out, nil
 }
 
-// snapshot calls f with the open entries while none of them can become final.
-func (l *Library) snapshot(ctx context.Context, s shelf, sessionID string, f func(open []Entry) error) error {
+// snapshot returns what makes a list one moment's: the entries that are open then and the greatest
+// sequence number given until then.
+func (l *Library) snapshot(ctx context.Context, s shelf, sessionID string) (open []Entry, upTo uint64, err error) {
 	if s.recorder != nil {
-		return s.recorder.snapshot(ctx, f)
+		return s.recorder.snapshot(ctx)
 	}
-	open, err := l.store.OpenEntries(ctx, sessionID)
-	if err != nil {
-		return err
-	}
-	return f(open)
+	open, err = l.store.OpenEntries(ctx, sessionID)
+	return open, math.MaxUint64, err
 }
 
-func (r *Recorder) snapshot(ctx context.Context, f func(open []Entry) error) error {
+func (r *Recorder) snapshot(ctx context.Context) (open []Entry, upTo uint64, err error) {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	if err := r.flush(ctx); err != nil {
-		return err
+		return nil, 0, err
 	}
 	r.mu.Lock()
-	open := make([]Entry, 0, len(r.open.entries))
+	defer r.mu.Unlock()
 	for _, e := range r.open.entries {
 		if len(e.names) > 0 {
 			open = append(open, e.snapshot())
 		}
 	}
-	r.mu.Unlock()
 	slices.SortFunc(open, byCreation)
-	return f(open)
+	return open, r.seq, nil
 }
 
 // listFinal reports full where the limit was reached before the end.
-func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Query, out *Listing) (full bool, err error) {
+func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Query, upTo uint64, out *Listing) (full bool, err error) {
 	query.Limit = listPage
 	for {
 		page, err := l.store.Entries(ctx, query)
@@ -78,7 +78,10 @@ func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Que
 			return false, err
 		}
 		for _, e := range page {
-			if v := l.view(s, e); l.wanted(s, q, v) {
+			if e.Seq > upTo {
+				break
+			}
+			if v := l.view(s, e); wanted(s, q, v) {
 				if q.Limit > 0 && len(out.Views) == q.Limit {
 					return true, nil
 				}
@@ -86,7 +89,7 @@ func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Que
 				out.NextFrom = e.Seq
 			}
 		}
-		if len(page) < listPage {
+		if len(page) < listPage || page[len(page)-1].Seq > upTo {
 			out.NextFrom = 0
 			return false, nil
 		}
@@ -102,13 +105,13 @@ func (l *Library) listOpen(s shelf, q ListQuery, query Query, open []Entry, out 
 			q.ToolUseID != "" && e.Who.ToolUseID != q.ToolUseID {
 			continue
 		}
-		if v := l.view(s, e); l.wanted(s, q, v) {
+		if v := l.view(s, e); wanted(s, q, v) {
 			out.Views = append(out.Views, v)
 		}
 	}
 }
 
-func (l *Library) wanted(s shelf, q ListQuery, v View) bool {
+func wanted(s shelf, q ListQuery, v View) bool {
 	switch {
 	case q.Writes:
 		return true
@@ -121,11 +124,5 @@ func (l *Library) wanted(s shelf, q ListQuery, v View) bool {
 }
 
 func byCreation(a, b Entry) int {
-	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
-		return c
-	}
-	if a.ID < b.ID {
-		return -1
-	}
-	return 1
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 }
