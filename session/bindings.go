@@ -7,9 +7,9 @@ import (
 
 const (
 	minSweep     = 1024
-	maxIntervals = 1024   // tool uses kept for one long-lived process
+	maxIntervals = 1024    // tool uses kept for one long-lived process
 	maxCgroups   = 1 << 16 // cgroups kept, those of ended tool uses included
-	maxRecent    = 1024   // ended tool uses remembered by id in each session
+	maxRecent    = 1024    // ended tool uses remembered by id in each session
 )
 
 // ByCgroup returns the tool use that the cgroup at path was made for, open or ended, of any

@@ -64,13 +64,13 @@ func (c *Controller) beginExecution(ctx context.Context, l *live, e Execution, a
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer close(r.ready)
 	if err != nil {
 		r.err = fmt.Errorf("begin execution %s: %w", e.ID, err)
 		delete(l.executions, e.ID)
 	} else if e.ParentID != "" {
 		l.forks[e.ParentID] = append(l.forks[e.ParentID], e.ID)
 	}
+	close(r.ready)
 	l.choose()
 	return r, r.err
 }

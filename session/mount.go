@@ -16,6 +16,11 @@ func (c *Controller) OpenSession(ctx context.Context, s Session) (Session, error
 		return Session{}, err
 	}
 	l := c.reserveSession(s.ID)
+	// Refuse without the lock where that is clear already: waiting for it holds up who begins
+	// something in the session.
+	if err := c.openable(l, s); err != nil {
+		return Session{}, err
+	}
 	l.ops.Lock()
 	defer l.ops.Unlock()
 	if err := c.openable(l, s); err != nil {
