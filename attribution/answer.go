@@ -43,9 +43,4 @@ type Registry interface {
 }
 
 // Declaration is what a process says about itself in its environment.
-type Declaration struct {
-	ToolUseID   string          // VFSD_TOOL_USE_ID
-	ExecutionID string          // VFSD_EXECUTION_ID; "" where unset or not a valid id
-	Artifact    *bool           // VFSD_ARTIFACT; nil where unset or not understood
-	Process     session.Process // the process that was seen carrying it
-}
+type Declaration = session.Declaration
