@@ -1,0 +1,26 @@
+package fusefs
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/posixtest"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPosix(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {
+		t.Run(name, func(t *testing.T) {
+			inModes(t, nil, func(t *testing.T, m *mounted) {
+				watch := time.AfterFunc(patience, m.abort)
+				defer watch.Stop()
+				dir := m.path("d")
+				require.NoError(t, os.Mkdir(dir, 0o755))
+				posixtest.All[name](t, dir)
+			})
+		})
+	}
+}
