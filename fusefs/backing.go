@@ -1,0 +1,89 @@
+package fusefs
+
+import (
+	"fmt"
+
+	"aimon.at/vfsd/backends/worktree"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// register makes the node's file known to the kernel, to read and write it without us. One
+// registration serves all handles: the kernel refuses a second one for an inode that is open. The
+// node's lock is held.
+func (f *fileSystem) register(n *node) error {
+	id, errno := f.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(n.opened.desc.FD())})
+	if errno != 0 {
+		return errno
+	}
+	n.opened.backing = id
+	return nil
+}
+
+func (f *fileSystem) unregister(n *node) {
+	if n.opened.backing > 0 {
+		f.server.UnregisterBackingFd(n.opened.backing)
+		n.opened.backing = 0
+	}
+}
+
+// tryPassthrough finds out whether the kernel takes files of the source as backing files.
+func (f *fileSystem) tryPassthrough() error {
+	if f.server.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH == 0 {
+		return fmt.Errorf("the kernel has none (it came with Linux 6.9)")
+	}
+	d, err := f.tree.Tmpfile(f.tree.Root().FD(), 0o600, true, worktree.Owner{})
+	if err != nil {
+		return fmt.Errorf("a trial file in the source: %w", err)
+	}
+	defer d.Drop()
+	id, errno := f.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(d.FD())})
+	if errno != 0 {
+		return fmt.Errorf("the kernel does not take files of the source: %w", errno)
+	}
+	f.server.UnregisterBackingFd(id)
+	return nil
+}
+
+// back gives a handle its own descriptor where the kernel does not read and write by itself. made
+// says that d, which made the file, can serve. The node's lock is held.
+func (f *fileSystem) back(h *handle, d *worktree.Desc, made bool) error {
+	if !h.node.opened.plain {
+		return nil
+	}
+	if made {
+		h.desc = d.Hold()
+		return nil
+	}
+	return f.openDesc(h)
+}
+
+// own returns the handle's descriptor, opening it first where it has none. The caller gets a hold.
+func (f *fileSystem) own(h *handle) (*worktree.Desc, error) {
+	o := &h.node.opened
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if h.desc == nil {
+		if err := f.openDesc(h); err != nil {
+			return nil, err
+		}
+	}
+	return h.desc.Hold(), nil
+}
+
+// openDesc opens with the handle's access mode alone: O_APPEND would send what the kernel writes at
+// an offset of its own to the end, O_DIRECT asks for aligned memory.
+func (f *fileSystem) openDesc(h *handle) error {
+	d, err := f.tree.Reopen(h.node.opened.desc.FD(), h.flags)
+	if err == unix.EMFILE {
+		f.dirs.shrink()
+		d, err = f.tree.Reopen(h.node.opened.desc.FD(), h.flags)
+	}
+	h.desc = d
+	return err
+}
+
+func (f *fileSystem) closeDesc(h *handle) {
+	h.desc.Drop()
+	h.desc = nil
+}

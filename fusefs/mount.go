@@ -1,0 +1,195 @@
+package fusefs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"time"
+
+	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/session"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxWrite bounds one read or write of plain mode.
+	maxWrite = 1 << 20
+
+	// maxBackground is how many requests the kernel sends without waiting: readahead, releases.
+	maxBackground = 64
+)
+
+// Mount is a live mount. Its methods are safe for concurrent use.
+type Mount struct {
+	fs    *fileSystem
+	path  string
+	entry mountEntry // what it is in the table of mounts
+	done  chan struct{}
+}
+
+// New mounts the tree and returns when the mount answers. A nil attributor or recorder switches
+// tracking off. The tree must not be closed before Done.
+//
+// New sets the umask of the process to 0.
+func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.Logger) (*Mount, error) {
+	path, err := CheckMountpoint(cfg.Mountpoint)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDevice(); err != nil {
+		return nil, err
+	}
+	f, err := newFileSystem(cfg, tree, a, r, log)
+	if err != nil {
+		return nil, fmt.Errorf("source %q: %w", tree.Path(), err)
+	}
+	unix.Umask(0)
+	server, err := fuse.NewServer(f, path, f.options(cfg))
+	if err != nil {
+		f.OnUnmount()
+		return nil, fmt.Errorf("mount %q: %w", path, err)
+	}
+	m := &Mount{fs: f, path: path, done: make(chan struct{})}
+	m.entry, _, err = mountedAt(path)
+	if err != nil {
+		log.Warn("the table of mounts cannot be read", "error", err)
+	}
+	go f.notifier.run(server)
+	go func() {
+		defer close(m.done)
+		server.Serve()
+	}()
+	return m, nil
+}
+
+func checkDevice() error {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%w: /dev/fuse cannot be opened: %w; load the fuse module, or give this container the device", session.ErrInvalid, err)
+	}
+	unix.Close(fd)
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath("fusermount3"); err != nil {
+		return fmt.Errorf("%w: fusermount3 is needed to mount without being root; install the package fuse3", session.ErrInvalid)
+	}
+	return nil
+}
+
+func (f *fileSystem) options(cfg Config) *fuse.MountOptions {
+	o := &fuse.MountOptions{
+		AllowOther:           cfg.AllowOther,
+		Options:              []string{"default_permissions"},
+		MaxBackground:        maxBackground,
+		MaxWrite:             maxWrite,
+		FsName:               cfg.FSName,
+		Name:                 subtype,
+		Logger:               slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
+		EnableSymlinkCaching: true,
+		DirectMountStrict:    os.Geteuid() == 0,
+		EnableAcl:            f.tree.HasACL(),
+		DisableSplice:        true,
+		PanicHandler:         f.panicked,
+		MaxStackDepth:        f.tree.StackDepth(),
+		ExtraCapabilities: fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ATOMIC_O_TRUNC |
+			fuse.CAP_SETXATTR_EXT | fuse.CAP_ASYNC_DIO,
+	}
+	if o.FsName == "" {
+		o.FsName = f.tree.Path()
+	}
+	if f.tree.HasACL() {
+		o.ExtraCapabilities |= fuse.CAP_DONT_MASK
+	}
+	if cfg.NoPassthrough || os.Geteuid() != 0 {
+		o.DisabledCapabilities |= fuse.CAP_PASSTHROUGH
+	}
+	f.wantPassthrough = o.DisabledCapabilities&fuse.CAP_PASSTHROUGH == 0
+	return o
+}
+
+// Init is called once the kernel has agreed on the terms, before the first request is read: whether
+// there is passthrough is settled here, for the whole mount.
+func (f *fileSystem) Init(server *fuse.Server) {
+	f.server = server
+	if !f.wantPassthrough {
+		return
+	}
+	if err := f.tryPassthrough(); err != nil {
+		f.log.Warn("no passthrough: file data goes through the daemon", "reason", err)
+		return
+	}
+	f.passthrough = true
+}
+
+// panicked makes a bug in a handler the failure of one request.
+func (f *fileSystem) panicked(v any) fuse.Status {
+	f.log.Error("a request failed by a bug", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	return fuse.EIO
+}
+
+// Mountpoint is the absolute path of the mount.
+func (m *Mount) Mountpoint() string { return m.path }
+
+// Passthrough reports whether the kernel reads and writes file data itself.
+func (m *Mount) Passthrough() bool { return m.fs.passthrough }
+
+// Done is closed when the kernel has ended the mount: it was unmounted, by whomever, and nothing uses
+// it any more.
+func (m *Mount) Done() <-chan struct{} { return m.done }
+
+// Unmount takes the mount away. Where something still uses it, it is detached: its name is free at
+// once, what is open goes on working as long as this process serves it, and detached is true. It
+// does not wait for that. A mount that is gone already is no error.
+func (m *Mount) Unmount(ctx context.Context) (detached bool, err error) {
+	if m.ended() {
+		return false, nil
+	}
+	err = unmount(m.path)
+	if errors.Is(err, unix.EBUSY) {
+		return true, m.wrap(detach(m.path))
+	}
+	if err != nil {
+		return false, m.wrap(err)
+	}
+	select {
+	case <-m.done:
+		return false, nil
+	case <-ctx.Done():
+		return false, m.wrap(ctx.Err())
+	}
+}
+
+// ended reports whether what is mounted at the path, if anything, is not this mount any more.
+func (m *Mount) ended() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+	}
+	e, mounted, err := mountedAt(m.path)
+	return err == nil && (!mounted || e.id != m.entry.id)
+}
+
+func (m *Mount) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("unmount %q: %w", m.path, err)
+}
+
+// Settle waits, wait at most, for releases in flight: handles for writing of the tool use (all of
+// the mount for "") whose opener is gone. Then it records a change.Write for every such handle that is
+// still open and whose file changed since the last record.
+func (m *Mount) Settle(ctx context.Context, toolUseID string, wait time.Duration) {
+	m.fs.settle(ctx, toolUseID, wait)
+}
+
+// Forget tells the kernel that attributes of the file changed behind it.
+func (m *Mount) Forget(f change.FileID) { m.fs.changedBehind(f) }

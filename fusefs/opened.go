@@ -1,0 +1,135 @@
+package fusefs
+
+import (
+	"slices"
+	"sync"
+
+	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/session"
+)
+
+// opened is what a node has while it is open, or has lost its last name and is still known to the
+// kernel.
+type opened struct {
+	mu sync.Mutex // guards all below; held while the inode is opened, closed and compared
+
+	desc    *worktree.Desc // O_PATH; nil where it is neither open nor kept
+	kept    bool           // it has no name: desc stays until the kernel forgets the node
+	handles int
+	writing []*handle // those for writing
+
+	backing int32 // id of its registration for passthrough, 0 for none
+	plain   bool  // it is open without passthrough
+
+	// seen is the content as last compared, dirty that it changed in a way that seen does not show any
+	// more, suspects whose handles were open for writing since. Meaningful while there are some.
+	seen     change.Stamp
+	dirty    bool
+	suspects []session.Attribution
+
+	// cached says that the kernel may have been told attributes that it trusts for a while.
+	cached bool
+}
+
+// hold returns a hold on the kept descriptor, nil where there is none.
+func (o *opened) hold() *worktree.Desc {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.desc == nil {
+		return nil
+	}
+	return o.desc.Hold()
+}
+
+// keep makes d stay until the kernel forgets the node, which lost its last name, and reports whether
+// it does from now on. Where nobody has it open it is left if there is no room.
+func (o *opened) keep(d *worktree.Desc, room bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept || o.desc == nil && !room {
+		return false
+	}
+	if o.desc == nil {
+		o.desc = d.Hold()
+	}
+	o.kept = true
+	return true
+}
+
+// letGo drops the descriptor where nothing needs it. mu is held.
+func (o *opened) letGo() {
+	if o.handles == 0 && !o.kept && o.desc != nil {
+		o.desc.Drop()
+		o.desc = nil
+	}
+}
+
+// mayCache reports whether the kernel may trust the attributes that it is about to be told: not
+// those of what is open for writing. It notes that it may have.
+func (o *opened) mayCache() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.writing) > 0 {
+		return false
+	}
+	o.cached = true
+	return true
+}
+
+// close takes keep back, as the node has a name again or the kernel forgot it, and reports whether it
+// was kept.
+func (o *opened) close() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.kept
+	o.kept = false
+	o.letGo()
+	return was
+}
+
+// beginWriting adds a handle for writing; now is the content as it begins. mu is held.
+func (o *opened) beginWriting(h *handle, now change.Stamp) {
+	if len(o.writing) == 0 {
+		o.seen, o.dirty = now, false
+	}
+	o.writing = append(o.writing, h)
+	o.suspect()
+}
+
+// endWriting removes one. mu is held.
+func (o *opened) endWriting(h *handle) {
+	o.writing = slices.DeleteFunc(o.writing, func(x *handle) bool { return x == h })
+	o.suspect()
+}
+
+// suspect makes those who have it open for writing now the suspects of the next change. mu is held.
+func (o *opened) suspect() {
+	o.suspects = o.suspects[:0]
+	for _, h := range o.writing {
+		o.suspects = append(o.suspects, h.who)
+	}
+}
+
+// writer is who wrote, as far as can be told: with passthrough the writes are not seen, so it is
+// one of those who had it open for writing. mu is held.
+func (o *opened) writer() session.Attribution {
+	if len(o.suspects) == 0 {
+		return session.Attribution{Sureness: session.None}
+	}
+	last := o.suspects[len(o.suspects)-1]
+	var ids []string
+	certain := true
+	for _, s := range o.suspects {
+		certain = certain && s.ToolUseID == last.ToolUseID
+		for _, id := range append([]string{s.ToolUseID}, s.Candidates...) {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if certain {
+		return last
+	}
+	return session.Attribution{Sureness: session.Ambiguous, ExecutionID: last.ExecutionID, Candidates: ids, Late: last.Late}
+}

@@ -1,0 +1,189 @@
+package fusefs
+
+import (
+	"sync"
+
+	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/change"
+)
+
+const rootID = 1
+
+// maxLinks bounds how many names of one inode are remembered. More are found again by lookups.
+const maxLinks = 16
+
+// link is a name of a node.
+type link struct {
+	parent *node
+	name   string
+}
+
+// node is an inode that the kernel, a handle or a child of it refers to.
+type node struct {
+	id   uint64
+	file change.FileID
+	kind uint32 // S_IFMT
+
+	// Guarded by table.mu.
+	lookups uint64 // what FORGET counts down
+	pins    int    // children's links and handles
+	links   []link // the last is the one last used
+	cached  *cachedDir
+
+	opened opened
+}
+
+// table holds the nodes.
+type table struct {
+	mu     sync.Mutex // guards the maps and the fields of node that say so
+	byID   map[uint64]*node
+	byFile map[change.FileID]*node
+	lastID uint64
+	gone   func(*node) // called under mu when a node leaves the table
+}
+
+func newTable(root change.FileID, gone func(*node)) *table {
+	r := &node{id: rootID, file: root, kind: sIFDIR, lookups: 1}
+	return &table{
+		byID:   map[uint64]*node{rootID: r},
+		byFile: map[change.FileID]*node{root: r},
+		lastID: rootID,
+		gone:   gone,
+	}
+}
+
+func (t *table) root() *node { return t.get(rootID) }
+
+// get returns the node of that id, nil where the kernel speaks of one that it forgot.
+func (t *table) get(id uint64) *node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id]
+}
+
+// find returns the node of that file, nil where there is none.
+func (t *table) find(f change.FileID) *node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byFile[f]
+}
+
+// enter returns the node for what was found under name in parent ("" for a nameless file) and
+// counts one lookup of the kernel for it.
+func (t *table) enter(parent *node, name string, st *worktree.Stat) *node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := st.ID()
+	n := t.byFile[id]
+	if n == nil {
+		t.lastID++
+		n = &node{id: t.lastID, file: id, kind: st.Type()}
+		t.byID[n.id] = n
+		t.byFile[id] = n
+	}
+	n.lookups++
+	if name != "" {
+		t.addLink(n, parent, name, st.Nlink > 1 && n.kind != sIFDIR)
+	}
+	return n
+}
+
+// addLink makes (parent, name) the node's latest name, and its only one unless it may have several.
+func (t *table) addLink(n, parent *node, name string, several bool) {
+	if n.id == rootID {
+		return
+	}
+	want := link{parent, name}
+	last := len(n.links) - 1
+	if last >= 0 && n.links[last] == want && (several || last == 0) {
+		return
+	}
+	parent.pins++
+	kept := n.links[:0:0]
+	for i, l := range n.links {
+		if several && l != want && last-i < maxLinks-1 {
+			kept = append(kept, l)
+		} else {
+			t.unpin(l.parent)
+		}
+	}
+	n.links = append(kept, want)
+}
+
+// dropLink forgets that n is called name in parent.
+func (t *table) dropLink(n, parent *node, name string) {
+	for i, l := range n.links {
+		if l == (link{parent, name}) {
+			n.links = append(n.links[:i:i], n.links[i+1:]...)
+			t.unpin(parent)
+			return
+		}
+	}
+}
+
+// forget takes away count of the kernel's lookups.
+func (t *table) forget(id, count uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.byID[id]
+	if n == nil || id == rootID {
+		return
+	}
+	n.lookups -= min(count, n.lookups)
+	t.collect(n)
+}
+
+func (t *table) pin(n *node) {
+	t.mu.Lock()
+	n.pins++
+	t.mu.Unlock()
+}
+
+func (t *table) release(n *node) {
+	t.mu.Lock()
+	t.unpin(n)
+	t.mu.Unlock()
+}
+
+func (t *table) unpin(n *node) {
+	n.pins--
+	t.collect(n)
+}
+
+// collect removes n where nobody refers to it any more, and with it what only its links kept.
+func (t *table) collect(n *node) {
+	if n.lookups > 0 || n.pins > 0 || n.id == rootID || t.byID[n.id] != n {
+		return
+	}
+	delete(t.byID, n.id)
+	if t.byFile[n.file] == n {
+		delete(t.byFile, n.file)
+	}
+	t.gone(n)
+	links := n.links
+	n.links = nil
+	for _, l := range links {
+		t.unpin(l.parent)
+	}
+}
+
+// names returns a copy of the node's links, the latest first.
+func (t *table) names(n *node) []link {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]link, len(n.links))
+	for i, l := range n.links {
+		out[len(out)-1-i] = l
+	}
+	return out
+}
+
+// name returns the latest link.
+func (t *table) name(n *node) (link, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(n.links) == 0 {
+		return link{}, false
+	}
+	return n.links[len(n.links)-1], true
+}
