@@ -15,6 +15,7 @@ import (
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/attribution"
 	"aimon.at/vfsd/attribution/cgroup"
+	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/ctl/server"
 	"aimon.at/vfsd/gateway"
 	"aimon.at/vfsd/index"
@@ -50,9 +51,9 @@ func newDaemon(cfg config, web net.Listener, log *slog.Logger) (_ *vfsd, err err
 	if d.sessions, err = session.New(d.index, log); err != nil {
 		return nil, err
 	}
-	d.library = artifact.NewLibrary(d.index, d.sessions, log)
-	d.tokens = artifact.NewTokens(d.index, d.library, artifact.TokensConfig{MaxTTL: time.Duration(cfg.MaxTokenTTL)})
-	if d.watcher, err = attribution.NewWatcher(d.sessions.DeclaredGone, log); err != nil {
+	d.library = artifact.NewLibrary(d.index, d.sessions, d.unmounted, log)
+	d.tokens = artifact.NewTokens(d.index, d.library, artifact.TokenConfig{MaxTTL: time.Duration(cfg.MaxTokenTTL)})
+	if d.watcher, err = attribution.NewWatcher(d.declaredGone, log); err != nil {
 		return nil, err
 	}
 	if d.cgroups, err = cgroup.New(d.sessions.ForgetCgroup, log); err != nil {
@@ -105,17 +106,37 @@ func (d *vfsd) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// unmounted gives the files of a session without a live mount: its last source, if that is there.
+func (d *vfsd) unmounted(sessionID string) (artifact.Tree, error) {
+	s, err := d.sessions.Session(context.Background(), session.Caller{Privileged: true}, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := worktree.Open(s.Source)
+	if err != nil {
+		return nil, err
+	}
+	return files{tree}, nil
+}
+
+// declaredGone ends a declared tool use whose last process is gone.
+func (d *vfsd) declaredGone(sessionID, id string) {
+	if err := d.sessions.DeclaredGone(sessionID, id); err != nil && !errors.Is(err, session.ErrNotFound) {
+		d.log.Error("a declared tool use could not be ended", "session", sessionID, "toolUse", id, "err", err)
+	}
+}
+
 // registry is what attribution asks: the controller, with every process that declares a tool use put
 // under watch, so that the tool use ends with the last of them.
 type registry struct {
-	*session.Controller
+	session.Registry
 	watcher *attribution.Watcher
 }
 
 var _ attribution.Registry = registry{}
 
-func (r registry) Declared(sessionID string, d attribution.Declaration) (session.ToolUse, error) {
-	t, err := r.Controller.Declared(sessionID, d.ToolUseID, d.ExecutionID, d.Artifact)
+func (r registry) Declared(sessionID string, d session.Declaration) (session.ToolUse, error) {
+	t, err := r.Registry.Declared(sessionID, d)
 	if err == nil && t.Origin == session.OriginEnvironment && t.Open() {
 		r.watcher.Seen(sessionID, t.ID, d.Process)
 	}

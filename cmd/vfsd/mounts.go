@@ -98,7 +98,7 @@ func complete(s *server.MountSpec) (err error) {
 	if s.Source, err = resolveSource(s.Source); err != nil {
 		return err
 	}
-	if s.Mountpoint, err = resolveMountpoint(s.Mountpoint); err != nil {
+	if s.Mountpoint, err = fusefs.CheckMountpoint(s.Mountpoint); err != nil {
 		return err
 	}
 	if s.SessionID == "" {
@@ -127,24 +127,15 @@ func complete(s *server.MountSpec) (err error) {
 
 // check refuses what overlaps.
 func (m *mounts) check(s server.MountSpec) error {
-	m.mu.Lock()
-	var others []place
-	for _, o := range m.live {
-		others = append(others,
-			place{"source", o.info.Source, session.ErrConflict},
-			place{"mountpoint", o.info.Mountpoint, session.ErrConflict})
-	}
-	m.mu.Unlock()
 	state, err := realPath(m.d.cfg.StateDir)
 	if err != nil {
 		return err
 	}
-	others = append(others, place{"state directory", state, session.ErrInvalid})
-	foreign, err := foreignMounts()
+	others, err := liveMounts(s.Mountpoint)
 	if err != nil {
 		return err
 	}
-	others = append(others, foreign...)
+	others = append(others, place{"state directory", state, session.ErrInvalid})
 	if err := checkSource(s.Source, append(others, place{"mountpoint", s.Mountpoint, session.ErrInvalid})); err != nil {
 		return err
 	}
@@ -153,9 +144,6 @@ func (m *mounts) check(s server.MountSpec) error {
 
 // build makes every part of mt; what it made before it failed is in mt.
 func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err error) {
-	if err := fusefs.CheckMountpoint(s.Mountpoint); err != nil {
-		return err
-	}
 	if mt.lock, err = lockSource(s.Source); err != nil {
 		return err
 	}
@@ -168,7 +156,7 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 	if err != nil {
 		return err
 	}
-	tree := filesOf{mt.tree}
+	tree := files{mt.tree}
 	mt.recorder, err = artifact.NewRecorder(ctx, artifact.RecorderConfig{
 		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: m.d.sessions, Log: m.log,
 	})
@@ -183,10 +171,10 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 		Artifacts: opened.Artifacts, Since: time.Now().UTC(),
 	}
 	m.d.library.Attach(opened.ID, mt.recorder, tree)
-	mt.resolver = attribution.New(opened.ID, registry{m.d.sessions, m.d.watcher}, m.log)
+	mt.resolver = attribution.New(opened.ID, registry{m.d.sessions.Registry(), m.d.watcher}, m.log)
 	mt.fs, err = fusefs.New(fusefs.Config{
 		Mountpoint: s.Mountpoint, CacheTimeout: *s.CacheTimeout, Exclusive: s.Exclusive,
-		AllowOther: s.AllowOther, Passthrough: s.Passthrough != "off",
+		AllowOther: s.AllowOther, NoPassthrough: s.Passthrough == "off",
 	}, mt.tree, attributor{mt.resolver}, mt.recorder, m.log)
 	if err != nil {
 		return err

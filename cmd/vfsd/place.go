@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
+	"aimon.at/vfsd/fusefs"
 	"aimon.at/vfsd/session"
 )
 
@@ -48,24 +51,6 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
-}
-
-// resolveMountpoint returns the absolute path of a mountpoint with the links in the directories
-// above it resolved, but without looking at the mountpoint itself: a dead mount on it makes every
-// look at it fail, and whether it will do is for fusefs to say.
-func resolveMountpoint(mountpoint string) (string, error) {
-	abs, err := filepath.Abs(mountpoint)
-	if err != nil {
-		return "", fmt.Errorf("%w mountpoint %q: %v", session.ErrInvalid, mountpoint, err)
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real, nil
-	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
-		return "", fmt.Errorf("%w mountpoint %q: %v; create the directory first", session.ErrInvalid, mountpoint, err)
-	}
-	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
 // checkSource refuses a source that equals, contains or lies in another place: what is written to
@@ -113,6 +98,25 @@ func contains(dir, path string) bool {
 		}
 		path = parent
 	}
+}
+
+// liveMounts are the sources and mountpoints of all live daemons, this one included, as the table of
+// mounts has them. A mount on mountpoint itself is left out: whether it may be taken over was settled before.
+func liveMounts(mountpoint string) ([]place, error) {
+	table, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("fuse.vfsd"))
+	if err != nil {
+		return nil, fmt.Errorf("read the table of mounts: %w", err)
+	}
+	var places []place
+	for _, m := range table {
+		if m.Mountpoint == mountpoint || !fusefs.Live(m.Mountpoint) {
+			continue
+		}
+		places = append(places,
+			place{"mountpoint", m.Mountpoint, session.ErrConflict},
+			place{"source", m.Source, session.ErrConflict})
+	}
+	return places, nil
 }
 
 // defaultSession names the session of a mount: the mountpoint's base name, with what an id cannot
