@@ -82,12 +82,16 @@ func start(t *testing.T, env []string, argv ...string) *peer {
 	require.NoError(t, err)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	cmd.Stdout = w
+	hold, letGo, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stdout, cmd.ExtraFiles = w, []*os.File{hold}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, w.Close())
+	require.NoError(t, hold.Close())
 	p := &peer{t: t, cmd: cmd, in: in, out: bufio.NewReader(r)}
 	t.Cleanup(func() {
 		_ = in.Close()
+		_ = letGo.Close()
 		_, _ = io.Copy(io.Discard, r)
 		_ = cmd.Wait()
 		_ = r.Close()
