@@ -169,7 +169,12 @@ func (r *Recorder) rule(rules *pass, e *Entry) {
 		e.Artifact = true
 		return
 	}
-	d := rules.decide(e.Path(), e.Who.Artifact, r.standard(e.Who.ExecutionID))
+	standard, known := rules.standards[e.Who.ExecutionID]
+	if !known {
+		standard = r.standard(e.Who.ExecutionID)
+		rules.standards[e.Who.ExecutionID] = standard
+	}
+	d := rules.decide(e.Path(), e.Who.Artifact, standard)
 	e.Artifact, e.Reason = d.Artifact, d.Reason
 }
 
