@@ -1,12 +1,14 @@
 package artifact
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
 
 	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/session"
 )
 
 // nowhere is a path that no file can have, for the middle step of an exchange of directories.
@@ -46,13 +48,29 @@ func (r *Recorder) applyWrite(e change.Event) {
 		entry = r.begin(e, false)
 	}
 	entry.Stamp = e.Stamp
-	entry.Who.Late = entry.Who.Late || e.Who.Late
+	entry.Who = merge(entry.Who, e.Who)
 	if e.Path != "" {
 		r.open.claim(e.Path, entry.file, func(o *openEntry) bool { return o == entry })
 	} else if len(entry.names) == 0 {
 		r.keepNameless(entry.file)
 	}
 	r.changed(entry)
+}
+
+// merge gives the attribution of two writes of one entry: the first one's, with all that could have
+// been it, and what was declared last.
+func merge(first, next session.Attribution) session.Attribution {
+	for _, id := range next.Candidates {
+		if !slices.Contains(first.Candidates, id) {
+			first.Candidates = append(slices.Clip(first.Candidates), id) // a copy: the slice is shared
+		}
+	}
+	first.Late = first.Late || next.Late
+	first.DeclaredToolUseID = cmp.Or(first.DeclaredToolUseID, next.DeclaredToolUseID)
+	if next.Artifact != nil {
+		first.Artifact = next.Artifact
+	}
+	return first
 }
 
 // begin makes an entry. moved says that a rename or link and not a write made it.
@@ -96,7 +114,7 @@ func (r *Recorder) showing(f *openFile, from string, e change.Event) func(*openE
 	key := keyOf(e.Who)
 	return func(o *openEntry) bool {
 		if n == nil || n.file != f {
-			return keyOf(o.Who) == key || len(o.names) == 0
+			return o.key == key || len(o.names) == 0
 		}
 		return len(o.names) > 0 && o.names[len(o.names)-1] == n
 	}
@@ -108,7 +126,7 @@ func (r *Recorder) applyLink(e change.Event) {
 		f = r.begin(e, true).file
 	}
 	key := keyOf(e.Who)
-	r.open.claim(e.Path, f, func(o *openEntry) bool { return keyOf(o.Who) == key || len(o.names) == 0 })
+	r.open.claim(e.Path, f, func(o *openEntry) bool { return o.key == key || len(o.names) == 0 })
 	r.allChanged(f)
 }
 

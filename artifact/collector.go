@@ -9,6 +9,10 @@ import (
 	"aimon.at/vfsd/session"
 )
 
+// maxEnded bounds how many ended tool uses are remembered. Of one forgotten, a write by a descriptor
+// that it opened before its end is not marked late.
+const maxEnded = 100_000
+
 var _ session.Collector = (*Recorder)(nil)
 
 // FinishToolUse waits for releases in flight, at most as long as configured, and makes the open
@@ -17,7 +21,7 @@ func (r *Recorder) FinishToolUse(ctx context.Context, t session.ToolUse) error {
 	r.settleHandles(ctx, t.ID)
 	r.drain()
 	r.ended(t.ID, "")
-	err := r.finish(ctx, func(e *openEntry) bool { return e.Who.ToolUseID == t.ID })
+	err := r.finish(ctx, func(e *openEntry) bool { return e.key.toolUse == t.ID })
 	if err != nil {
 		return fmt.Errorf("finish tool use %q: %w", t.ID, err)
 	}
@@ -30,7 +34,7 @@ func (r *Recorder) FinishExecution(ctx context.Context, e session.Execution) err
 	r.settleHandles(ctx, "")
 	r.drain()
 	r.ended("", e.ID)
-	err := r.finish(ctx, func(o *openEntry) bool { return o.Who.ExecutionID == e.ID })
+	err := r.finish(ctx, func(o *openEntry) bool { return o.key.execution == e.ID })
 	if err != nil {
 		return fmt.Errorf("finish execution %q: %w", e.ID, err)
 	}
@@ -41,6 +45,9 @@ func (r *Recorder) FinishExecution(ctx context.Context, e session.Execution) err
 func (r *Recorder) ended(toolUseID, executionID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.endedTools) >= maxEnded {
+		clear(r.endedTools)
+	}
 	if toolUseID != "" {
 		r.endedTools[toolUseID] = true
 	}
@@ -54,7 +61,7 @@ func (r *Recorder) ended(toolUseID, executionID string) {
 func (r *Recorder) Mark(ctx context.Context, e session.Execution) (uint64, error) {
 	executions := append(r.cfg.Sessions.Forks(r.sessionID, e.ID), e.ID)
 	err := r.finish(ctx, func(o *openEntry) bool {
-		return slices.Contains(executions, o.Who.ExecutionID) && !r.inProgress(o)
+		return slices.Contains(executions, o.key.execution) && !r.inProgress(o)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("mark execution %q: %w", e.ID, err)
@@ -66,7 +73,7 @@ func (r *Recorder) Mark(ctx context.Context, e session.Execution) (uint64, error
 
 // inProgress reports whether the entry's tool use is open. No lock is held.
 func (r *Recorder) inProgress(e *openEntry) bool {
-	return e.Who.ToolUseID != "" && r.cfg.Sessions.ToolUseOpen(r.sessionID, e.Who.ToolUseID)
+	return e.key.toolUse != "" && r.cfg.Sessions.ToolUseOpen(r.sessionID, e.key.toolUse)
 }
 
 // sweep makes late entries of ended executions final that have been quiet for a while, and what
@@ -76,14 +83,14 @@ func (r *Recorder) sweep(ctx context.Context) {
 	quiet := r.quiet()
 	ended := map[string]bool{}
 	for _, e := range quiet {
-		id := e.Who.ExecutionID
+		id := e.key.execution
 		if _, known := ended[id]; !known {
 			ended[id] = r.executionEnded(id)
 		}
 	}
 	over := map[*openEntry]bool{}
 	for _, e := range quiet {
-		if ended[e.Who.ExecutionID] && !r.inProgress(e) {
+		if ended[e.key.execution] && !r.inProgress(e) {
 			over[e] = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/session"
 )
 
 var all = artifact.ListQuery{All: true}
@@ -301,4 +302,64 @@ func TestFacts(t *testing.T) {
 	require.False(t, ok)
 	_, ok = b.recorder.Fact(change.FileID{Dev: 9}, artifact.FactToolUse)
 	require.False(t, ok)
+}
+
+func TestAmbiguousWritesKeepAllCandidates(t *testing.T) {
+	b := newBench(t)
+	ambiguous := func(ids ...string) session.Attribution {
+		return session.Attribution{Sureness: session.Ambiguous, Source: session.SourceWindow, ExecutionID: "e1", Candidates: ids}
+	}
+	first := ambiguous("A", "B")
+	b.tree.Write("/a", "1", first)
+	b.tree.Write("/a", "2", ambiguous("B", "C"))
+	b.tree.Write("/a", "3", byNobody())
+	views := b.list(all)
+	require.Len(t, views, 2, "ambiguous and nobody's are apart")
+	require.Equal(t, []string{"A", "B", "C"}, views[0].Who.Candidates)
+	require.Equal(t, []string{"A", "B"}, first.Candidates, "an attribution is a value")
+}
+
+func TestDeclaredIntentOfTheLastWrite(t *testing.T) {
+	b := newBench(t)
+	no := false
+	who := by("A")
+	b.tree.Write("/a", "1", who)
+	who.Artifact = &no
+	b.tree.Write("/a", "2", who)
+	require.Empty(t, b.paths(all))
+	w := b.list(artifact.ListQuery{Writes: true})
+	require.Equal(t, artifact.ReasonToolUse, w[0].Reason)
+}
+
+func TestDirectoryIntent(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, b.tree.SetIntent("/d", []byte("no")))
+	require.NoError(t, b.tree.SetIntent("/d/out", []byte("yes")))
+	require.NoError(t, b.tree.SetIntent("/d/odd", []byte("perhaps")))
+	for _, p := range []string{"/d/a", "/d/out/a", "/d/out/deep/a", "/d/odd/a", "/a"} {
+		b.tree.Write(p, "1", by("A"))
+	}
+	want := []string{"/d/out/a A live", "/d/out/deep/a A live", "/a A live"}
+	require.Equal(t, want, b.paths(all))
+	b.end("A")
+	require.Equal(t, want, b.paths(all))
+}
+
+func TestMimeTypes(t *testing.T) {
+	b := newBench(t)
+	for path, content := range map[string]string{
+		"/image.txt": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "/doc.pdf": "%PDF-1.7\n", "/notes.txt": "hello",
+		"/bytes": "\x00\x01\x02\xff", "/empty.csv": "", "/style.css": "a { b: c }",
+	} {
+		b.tree.Write(path, content, by("A"))
+	}
+	b.end("A")
+	got := map[string]string{}
+	for _, v := range b.list(all) {
+		got[v.Path()] = v.MimeType
+	}
+	require.Equal(t, map[string]string{
+		"/image.txt": "image/png", "/doc.pdf": "application/pdf", "/notes.txt": "text/plain; charset=utf-8",
+		"/bytes": "application/octet-stream", "/empty.csv": "text/csv; charset=utf-8", "/style.css": "text/css; charset=utf-8",
+	}, got)
 }

@@ -43,7 +43,7 @@ func goneError(v View) error {
 	return fmt.Errorf("%w: lost: artifact %s: %s", ErrGone, v.ID, v.LostReason)
 }
 
-func (l *Library) openLive(s shelf, v View) (Content, error) {
+func (l *Library) openLive(s *shelf, v View) (Content, error) {
 	f, err := s.tree.Open(v.Path())
 	if err != nil {
 		return nil, fmt.Errorf("%w: artifact %s: %w", ErrGone, v.ID, err)

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"aimon.at/vfsd/change"
@@ -60,6 +61,20 @@ func (r *Recorder) lastEntry(f change.FileID) (e Entry, open, ok bool) {
 	if last != nil || !possible {
 		return e, true, last != nil
 	}
+	e, ok = r.lastFinal(f)
+	return e, false, ok
+}
+
+// lastFinal returns the file's last final entry.
+func (r *Recorder) lastFinal(f change.FileID) (Entry, bool) {
+	r.mu.Lock()
+	for _, e := range slices.Backward(r.pending.finals) {
+		if e.File == f {
+			r.mu.Unlock()
+			return e, true
+		}
+	}
+	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), factTimeout)
 	defer cancel()
 	entries, err := r.cfg.Store.EntriesOf(ctx, r.sessionID, f)
@@ -67,7 +82,7 @@ func (r *Recorder) lastEntry(f change.FileID) (e Entry, open, ok bool) {
 		r.log.Warn("cannot read the entries of a file", keyError, err)
 	}
 	if len(entries) == 0 {
-		return Entry{}, false, false
+		return Entry{}, false
 	}
-	return entries[len(entries)-1], false, true
+	return entries[len(entries)-1], true
 }

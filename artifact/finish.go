@@ -169,7 +169,12 @@ func (r *Recorder) rule(rules *pass, e *Entry) {
 		e.Artifact = true
 		return
 	}
-	d := rules.decide(e.Path(), e.Who.Artifact, r.standard(e.Who.ExecutionID))
+	standard, known := rules.standards[e.Who.ExecutionID]
+	if !known {
+		standard = r.standard(e.Who.ExecutionID)
+		rules.standards[e.Who.ExecutionID] = standard
+	}
+	d := rules.decide(e.Path(), e.Who.Artifact, standard)
 	e.Artifact, e.Reason = d.Artifact, d.Reason
 }
 
@@ -183,57 +188,45 @@ func (r *Recorder) standard(executionID string) bool {
 }
 
 // commit makes final what did not change since it was looked at, and returns the rest; all of it
-// where insist is set: what changed meanwhile goes on in a new entry then. The queue keeps taking
-// events while mu is held, they are only applied later.
+// where insist is set: what changed meanwhile goes on in a new entry then. storing is held.
 func (r *Recorder) commit(ctx context.Context, all []looked, insist bool) (again []*openEntry, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.drainLocked()
-	var batch []Mutation
-	var done []*looked
-	now, seq, given := r.now(), r.seq, versions{}
+	now := r.now()
 	for i := range all {
 		l := &all[i]
 		switch {
-		case r.open.entries[l.open.ID] != l.open: // unlinked meanwhile
+		case r.open.entries[l.entry.ID] != l.open: // unlinked meanwhile
 		case l.open.gen != l.gen && !insist:
 			again = append(again, l.open)
-		case l.drop:
-			batch = append(batch, Mutation{Delete: &EntryKey{SessionID: r.sessionID, ID: l.entry.ID}})
-			done = append(done, l)
 		default:
-			seq++
-			l.entry.Final, l.entry.Seq, l.entry.FinalAt = true, seq, now
-			r.version.give(&l.entry, given)
-			batch = append(batch, Mutation{Put: &l.entry})
-			done = append(done, l)
+			r.close(l, now)
 		}
 	}
-	if len(batch) == 0 {
-		return again, nil
-	}
-	if err := r.cfg.Store.Apply(ctx, batch); err != nil {
-		return nil, fmt.Errorf("make %d entries final: %w", len(batch), err)
-	}
-	r.seq = seq
-	for _, l := range done {
-		r.settle(l, now)
-	}
-	return again, nil
+	r.mu.Unlock()
+	// From here on they are final, whatever the Store says: it gets them until it has them.
+	return again, r.flush(ctx)
 }
 
-// settle takes a final entry out of the open ones. storing and mu are held.
-func (r *Recorder) settle(l *looked, now time.Time) {
-	delete(r.dirty, l.open)
+// close turns an open entry into a final one that waits for the Store, or drops it. storing and
+// mu are held.
+func (r *Recorder) close(l *looked, now time.Time) {
 	changedSince := l.open.gen != l.gen
 	last := l.open.snapshot()
-	r.open.remove(l.open)
 	if l.drop {
+		r.dropped(l.open)
+		r.open.remove(l.open)
 		return
 	}
-	r.finals.add(l.entry)
-	r.version.note(l.entry)
-	if changedSince && last.Stamp != l.entry.Stamp {
+	delete(r.dirty, l.open)
+	r.open.remove(l.open)
+	r.seq++
+	e := l.entry
+	e.Final, e.Seq, e.FinalAt = true, r.seq, now
+	r.version.give(&e)
+	r.finals.add(e)
+	r.pending.finals = append(r.pending.finals, e)
+	if changedSince && last.Stamp != e.Stamp {
 		// What was written while its predecessor became final goes on in an entry of its own.
 		r.apply(change.Event{Kind: change.Write, File: last.File, Path: last.Path(), Stamp: last.Stamp, Who: last.Who, At: now})
 	}

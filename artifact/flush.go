@@ -75,6 +75,7 @@ func (r *Recorder) flush(ctx context.Context) error {
 	}
 	if err != nil {
 		r.putBack(rows)
+		signal(r.applied) // the writer tries again, whoever this was called for
 	}
 	return err
 }
@@ -119,7 +120,10 @@ func (r *Recorder) putBack(rows rowsTaken) {
 	}
 	r.rewriteAll()
 	later := r.pending
-	r.pending = pendingRows{deletes: append(rows.deletes, later.deletes...)}
+	r.pending = pendingRows{
+		finals:  append(rows.finals, later.finals...),
+		deletes: append(rows.deletes, later.deletes...),
+	}
 	for _, t := range append(rows.touches, later.touches...) {
 		r.touch(t.file, t.before, t.after)
 	}
@@ -130,9 +134,13 @@ func (r *Recorder) putBack(rows rowsTaken) {
 	}
 }
 
-// applyRows writes the rows of open entries. Renames come first: they move the rows that were
-// not changed otherwise, and those that were are written over.
+// applyRows writes rows. Final ones come first: a file that was moved after is derived from them.
+// Then renames, which move the rows that were not changed otherwise; those that were are written
+// over.
 func (r *Recorder) applyRows(ctx context.Context, rows rowsTaken) error {
+	if err := r.applyBatch(ctx, puts(rows.finals)); err != nil {
+		return err
+	}
 	if err := r.derive(ctx, rows); err != nil {
 		return err
 	}
@@ -140,12 +148,22 @@ func (r *Recorder) applyRows(ctx context.Context, rows rowsTaken) error {
 	for i := range rows.renames {
 		batch = append(batch, Mutation{RenameDir: &rows.renames[i]})
 	}
-	for i := range rows.puts {
-		batch = append(batch, Mutation{Put: &rows.puts[i]})
-	}
+	batch = append(batch, puts(rows.puts)...)
 	for _, id := range rows.deletes {
 		batch = append(batch, Mutation{Delete: &EntryKey{SessionID: r.sessionID, ID: id}})
 	}
+	return r.applyBatch(ctx, batch)
+}
+
+func puts(entries []Entry) []Mutation {
+	batch := make([]Mutation, len(entries))
+	for i := range entries {
+		batch[i].Put = &entries[i]
+	}
+	return batch
+}
+
+func (r *Recorder) applyBatch(ctx context.Context, batch []Mutation) error {
 	for chunk := range slices.Chunk(batch, maxBatch) {
 		if err := r.cfg.Store.Apply(ctx, chunk); err != nil {
 			return fmt.Errorf("write %d rows: %w", len(chunk), err)
@@ -185,18 +203,12 @@ func (r *Recorder) bringForward(ctx context.Context, touches []touched) error {
 		if err != nil {
 			return fmt.Errorf("look up touched entries: %w", err)
 		}
-		var batch []Mutation
-		for _, e := range entries {
-			if e.Stamp == t.before {
-				e.Stamp = t.after
-				batch = append(batch, Mutation{Put: &e})
-			}
+		entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Stamp != t.before })
+		for i := range entries {
+			entries[i].Stamp = t.after
 		}
-		if len(batch) == 0 {
-			continue
-		}
-		if err := r.cfg.Store.Apply(ctx, batch); err != nil {
-			return fmt.Errorf("bring times forward: %w", err)
+		if err := r.applyBatch(ctx, puts(entries)); err != nil {
+			return err
 		}
 		r.mu.Lock()
 		r.finals.touch(t)
@@ -239,10 +251,6 @@ func (r *Recorder) putFinal(ctx context.Context, e Entry) error {
 	if err := r.version.learn(ctx, r.cfg.Store, e); err != nil {
 		return err
 	}
-	r.version.give(&e, versions{})
-	if err := r.cfg.Store.Apply(ctx, []Mutation{{Put: &e}}); err != nil {
-		return fmt.Errorf("change final entry %s: %w", e.ID, err)
-	}
-	r.version.note(e)
-	return nil
+	r.version.give(&e)
+	return r.applyBatch(ctx, []Mutation{{Put: &e}})
 }

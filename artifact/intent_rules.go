@@ -41,18 +41,19 @@ func (r *Rules) Decide(path string, toolUse *bool, standard bool) Decision {
 	return r.pass().decide(path, toolUse, standard)
 }
 
-// pass decides on many files while looking at each directory and at .artifactignore once. It is
-// used by one goroutine.
+// pass decides on many files while looking at each directory, each execution and .artifactignore
+// once. It is used by one goroutine.
 type pass struct {
-	rules   *Rules
-	ignored []ignoreRule
-	dirs    map[string]*bool // the attribute that holds below a directory
+	rules     *Rules
+	ignored   []ignoreRule
+	dirs      map[string]*bool // the attribute that holds below a directory
+	standards map[string]bool  // the default by execution, as far as it was asked for
 }
 
 func (r *Rules) pass() *pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &pass{rules: r, ignored: r.ignore.current(), dirs: map[string]*bool{}}
+	return &pass{rules: r, ignored: r.ignore.current(), dirs: map[string]*bool{}, standards: map[string]bool{}}
 }
 
 func (p *pass) decide(name string, toolUse *bool, standard bool) Decision {

@@ -30,12 +30,13 @@ type Library struct {
 // is session.ErrNotFound or another error where that cannot be had.
 type Source func(sessionID string) (Tree, error)
 
-// shelf is where one session's entries and files are.
+// shelf is where one session's entries and files are. Each call that shows entries has its own.
 type shelf struct {
 	recorder *Recorder // nil without a live mount
 	tree     Tree      // nil where there is none
 	rules    *Rules
 	reason   string // why there is no tree
+	pass     *pass  // over rules, made when the first open entry is evaluated
 }
 
 // NewLibrary returns a library without attached sessions. source may be nil: the files of a
@@ -61,24 +62,24 @@ func (l *Library) Detach(sessionID string) {
 }
 
 // shelf returns where the session's entries and files are.
-func (l *Library) shelf(sessionID string) shelf {
+func (l *Library) shelf(sessionID string) *shelf {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := l.live[sessionID]; ok {
-		return s
+		return &s
 	}
 	tree, ok := l.cache[sessionID]
 	if !ok && l.source != nil {
 		var err error
 		if tree, err = l.source(sessionID); err != nil {
-			return shelf{reason: "the session has no live mount, and its source cannot be opened: " + reasonOf(err)}
+			return &shelf{reason: "the session has no live mount, and its source cannot be opened: " + reasonOf(err)}
 		}
 		l.cache[sessionID] = tree
 	}
 	if tree == nil {
-		return shelf{reason: "the session has no live mount"}
+		return &shelf{reason: "the session has no live mount"}
 	}
-	return shelf{tree: tree, rules: NewRules(tree, l.log)}
+	return &shelf{tree: tree, rules: NewRules(tree, l.log)}
 }
 
 // recorders returns the live recorders.
@@ -136,7 +137,7 @@ func (r *Recorder) openEntry(id string) (Entry, bool) {
 }
 
 // view derives the state of an entry, and of an open one what stands now.
-func (l *Library) view(s shelf, e Entry) View {
+func (l *Library) view(s *shelf, e Entry) View {
 	v := View{Entry: e, State: Lost}
 	switch {
 	case e.LostReason != "":
@@ -169,7 +170,7 @@ func stateOf(e Entry, id change.FileID, stamp change.Stamp, err error) State {
 }
 
 // evaluate fills in what an open entry would be final with now.
-func (l *Library) evaluate(s shelf, v *View, stamp change.Stamp) {
+func (l *Library) evaluate(s *shelf, v *View, stamp change.Stamp) {
 	if v.State == Live {
 		v.Stamp = stamp
 	}
@@ -178,8 +179,11 @@ func (l *Library) evaluate(s shelf, v *View, stamp change.Stamp) {
 		v.Artifact = true
 		return
 	}
+	if s.pass == nil {
+		s.pass = s.rules.pass()
+	}
 	x, _ := l.sessions.LookupExecution(v.SessionID, v.Who.ExecutionID)
-	d := s.rules.Decide(v.Path(), v.Who.Artifact, x.Artifacts)
+	d := s.pass.decide(v.Path(), v.Who.Artifact, x.Artifacts)
 	v.Artifact, v.Reason = d.Artifact, d.Reason
 }
 

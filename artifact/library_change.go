@@ -104,7 +104,8 @@ func (r *Recorder) byHand(e Entry, toolUseID string) (Entry, error) {
 		e.Who.Sureness, e.Who.ToolUseID = session.Declared, toolUseID
 	}
 	now := r.now()
-	e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = ulid.Make().String(), true, r.seq+1, now, now
+	r.seq++
+	e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = ulid.Make().String(), true, r.seq, now, now
 	return e, nil
 }
 
@@ -113,7 +114,6 @@ func (r *Recorder) putByHand(ctx context.Context, e Entry) (Entry, error) {
 	if err := r.putFinal(ctx, e); err != nil {
 		return Entry{}, err
 	}
-	r.seq = max(r.seq, e.Seq)
 	r.mu.Lock()
 	r.finals.add(e)
 	r.mu.Unlock()

@@ -16,7 +16,8 @@ const listPage = 512
 //
 // By default what can be had: artifacts whose file is live, and those of a session whose files
 // cannot be looked at as a whole. All adds replaced, deleted, lost and removed ones; Writes lists
-// every recorded write whatever became of it, artifact or not, and implies All. After a limited
+// every recorded write whatever became of it, artifact or not, and implies All; what became of final
+// plain writes is not looked up, their State is empty. After a limited
 // answer NextFrom goes on; open entries come with the last page.
 func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 	s := l.shelf(q.SessionID)
@@ -44,7 +45,7 @@ func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 
 // snapshot returns what makes a list one moment's: the entries that are open then and the greatest
 // sequence number given until then.
-func (l *Library) snapshot(ctx context.Context, s shelf, sessionID string) (open []Entry, upTo uint64, err error) {
+func (l *Library) snapshot(ctx context.Context, s *shelf, sessionID string) (open []Entry, upTo uint64, err error) {
 	if s.recorder != nil {
 		return s.recorder.snapshot(ctx)
 	}
@@ -70,7 +71,7 @@ func (r *Recorder) snapshot(ctx context.Context) (open []Entry, upTo uint64, err
 }
 
 // listFinal reports full where the limit was reached before the end.
-func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Query, upTo uint64, out *Listing) (full bool, err error) {
+func (l *Library) listFinal(ctx context.Context, s *shelf, q ListQuery, query Query, upTo uint64, out *Listing) (full bool, err error) {
 	query.Limit = listPage
 	for {
 		page, err := l.store.Entries(ctx, query)
@@ -81,7 +82,11 @@ func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Que
 			if e.Seq > upTo {
 				break
 			}
-			if v := l.view(s, e); wanted(s, q, v) {
+			v := View{Entry: e}
+			if e.Artifact || !q.Writes {
+				v = l.view(s, e)
+			}
+			if wanted(s, q, v) {
 				if q.Limit > 0 && len(out.Views) == q.Limit {
 					return true, nil
 				}
@@ -99,7 +104,7 @@ func (l *Library) listFinal(ctx context.Context, s shelf, q ListQuery, query Que
 
 // listOpen adds the open entries that match. They have no number to go on from, so a limit does
 // not cut them.
-func (l *Library) listOpen(s shelf, q ListQuery, query Query, open []Entry, out *Listing) {
+func (l *Library) listOpen(s *shelf, q ListQuery, query Query, open []Entry, out *Listing) {
 	for _, e := range open {
 		if len(query.Executions) > 0 && !slices.Contains(query.Executions, e.Who.ExecutionID) ||
 			q.ToolUseID != "" && e.Who.ToolUseID != q.ToolUseID {
@@ -111,7 +116,7 @@ func (l *Library) listOpen(s shelf, q ListQuery, query Query, open []Entry, out 
 	}
 }
 
-func wanted(s shelf, q ListQuery, v View) bool {
+func wanted(s *shelf, q ListQuery, v View) bool {
 	switch {
 	case q.Writes:
 		return true

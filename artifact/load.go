@@ -25,8 +25,8 @@ func (r *Recorder) load(ctx context.Context) (err error) {
 	}
 	r.mu.Unlock()
 	return r.finish(ctx, func(e *openEntry) bool {
-		if e.Who.ToolUseID == "" {
-			return r.executionEnded(e.Who.ExecutionID)
+		if e.key.toolUse == "" {
+			return r.executionEnded(e.key.execution)
 		}
 		return !r.inProgress(e)
 	})

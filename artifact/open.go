@@ -35,6 +35,7 @@ func keyOf(who session.Attribution) entryKey {
 // are filled in when it is shown.
 type openEntry struct {
 	Entry
+	key   entryKey // like ID never changed: both may be read without the lock
 	file  *openFile
 	names []*nameNode // known names; the last is the one shown
 
@@ -90,7 +91,7 @@ func (f *openFile) find(k entryKey) *openEntry {
 		return nil
 	}
 	for _, e := range f.entries {
-		if keyOf(e.Who) == k {
+		if e.key == k {
 			return e
 		}
 	}
@@ -104,7 +105,7 @@ func (s *openSet) add(e Entry) *openEntry {
 		f = &openFile{id: e.File}
 		s.files[e.File] = f
 	}
-	o := &openEntry{Entry: e, file: f, names: slices.Clone(f.names)}
+	o := &openEntry{Entry: e, key: keyOf(e.Who), file: f, names: slices.Clone(f.names)}
 	o.Names = nil
 	f.entries = append(f.entries, o)
 	s.entries[o.ID] = o

@@ -19,6 +19,7 @@ const (
 
 // pendingRows is what waits for the Store beside changed entries. Guarded by Recorder.mu.
 type pendingRows struct {
+	finals  []Entry // final and not written
 	renames []RenameDir
 	deletes []string // ids of entries that have rows
 	touches []touched
@@ -33,7 +34,7 @@ type touched struct {
 }
 
 func (p *pendingRows) len() int {
-	return len(p.renames) + len(p.deletes) + len(p.touches) + len(p.amends)
+	return len(p.finals) + len(p.renames) + len(p.deletes) + len(p.touches) + len(p.amends)
 }
 
 // changed notes that an entry differs from its row.

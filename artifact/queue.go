@@ -48,6 +48,7 @@ func (q *queue) coalesce(e change.Event) bool {
 	k := writeKey{e.File, e.Path, e.Who.ExecutionID, e.Who.ToolUseID, e.Who.Sureness, e.Who.Late}
 	if i, known := q.writes[k]; known {
 		q.events[i].Stamp = e.Stamp
+		q.events[i].Who = merge(q.events[i].Who, e.Who)
 		return true
 	}
 	q.writes[k] = len(q.events)

@@ -76,7 +76,7 @@ type Recorder struct {
 	seq     uint64
 	version versions
 
-	mu              sync.Mutex // guards all below
+	mu              sync.Mutex // guards all below; never held while a disk is waited for
 	handles         Handles    // nil until there is a mount
 	open            openSet
 	dirty           map[*openEntry]struct{}

@@ -20,7 +20,7 @@ func (v *versions) learn(ctx context.Context, store Store, e Entry) error {
 	if err != nil {
 		return fmt.Errorf("look up versions: %w", err)
 	}
-	last := Entry{SessionID: e.SessionID, Names: []string{e.Path()}, Artifact: true}
+	last := Entry{Names: []string{e.Path()}}
 	for _, w := range earlier {
 		last.Version = max(last.Version, w.Version)
 	}
@@ -28,21 +28,20 @@ func (v *versions) learn(ctx context.Context, store Store, e Entry) error {
 	return nil
 }
 
-// give gives an artifact the next version of its path, which learn has looked up. given holds
-// what was given and is not written yet. A plain write has no version, and what has one keeps it.
-func (v *versions) give(e *Entry, given versions) {
-	if !e.Artifact || e.Version > 0 {
-		return
-	}
-	e.Version = max((*v)[e.Path()], given[e.Path()]) + 1
-	given[e.Path()] = e.Version
-}
-
-// note remembers the version of an artifact that was written.
-func (v *versions) note(e Entry) {
+// give gives an artifact the next version of its path, which learn has looked up. A plain write has
+// no version, and what has one keeps it.
+func (v *versions) give(e *Entry) {
 	if !e.Artifact {
 		return
 	}
+	if e.Version == 0 {
+		e.Version = (*v)[e.Path()] + 1
+	}
+	v.note(*e)
+}
+
+// note remembers the version of an artifact.
+func (v *versions) note(e Entry) {
 	if len(*v) >= maxVersions {
 		*v = versions{}
 	}
