@@ -7,6 +7,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
+// maxSeen bounds what a check keeps in memory. Neighbours mostly refer to the same rows.
+const maxSeen = 10_000
+
 // refers checks that what r refers to is there.
 func (c *checker) refers(r row) error {
 	switch r := r.(type) {
@@ -42,11 +45,18 @@ func (c *checker) toolUse(r row, sessionID, id string) error {
 }
 
 func (c *checker) there(r row, what, id string, k key) error {
+	if c.seen[string(k)] {
+		return nil
+	}
 	_, err := c.tx.Get(k)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		c.report("%s refers to %s %q, which is missing", describeRow(r), what, id)
 		return nil
 	}
+	if len(c.seen) >= maxSeen {
+		clear(c.seen)
+	}
+	c.seen[string(k)] = err == nil
 	return err
 }
 

@@ -16,6 +16,10 @@ var ErrCorrupt = errors.New("index is damaged")
 // codecJSON is the first byte of a value that goes on as JSON.
 const codecJSON = 1
 
+// maxValue is half of what a file of Badger's value log takes. Only an entry with thousands of long
+// names comes near.
+const maxValue = 32 << 20
+
 func encode(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -48,6 +52,9 @@ func set(tx *badger.Txn, k []byte, v any) error {
 	raw, err := encode(v)
 	if err != nil {
 		return err
+	}
+	if len(raw) > maxValue {
+		return fmt.Errorf("%w value for the index: it has %d MiB, %d are allowed", session.ErrInvalid, len(raw)>>20, maxValue>>20)
 	}
 	return tx.Set(k, raw)
 }

@@ -69,6 +69,17 @@ func (k key) text(s string) key {
 	return append(append(k, byte(len(s))), s...)
 }
 
+// textLen returns how many bytes the text part at the beginning of k takes.
+func textLen(k []byte) int {
+	switch {
+	case len(k) == 0:
+		return 0
+	case k[0] == hashed:
+		return 1 + sha256.Size
+	}
+	return 1 + int(k[0])
+}
+
 func (k key) num(n uint64) key { return binary.BigEndian.AppendUint64(k, n) }
 
 func (k key) time(t time.Time) key {

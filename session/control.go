@@ -50,6 +50,7 @@ type live struct {
 	Session
 	collector  Collector // of the live mount; nil without
 	deleting   bool
+	loaded     bool            // from the Store, and its ended tool uses are not bound yet
 	executions map[string]*run // being begun, open, and being ended
 	current    *run            // nil where none is open
 	forks      map[string][]string

@@ -1,6 +1,9 @@
 package session
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 var ready = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
@@ -11,6 +14,7 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	for _, s := range all {
 		l := newLive(s)
+		l.loaded = true
 		c.sessions[s.ID] = l
 		if err := c.loadSession(ctx, l); err != nil {
 			return err
@@ -54,3 +58,40 @@ func (c *Controller) loadSession(ctx context.Context, l *live) error {
 
 // notEarlier keeps the order of beginning where the clock was set back.
 func (c *Controller) notEarlier(t int64) { c.lastTime.Store(max(c.lastTime.Load(), t)) }
+
+// maxRebound is how many ended tool uses of a session are bound again after a restart, the last ones.
+const maxRebound = 4096
+
+// rebind binds the ended tool uses of a session that was loaded to their cgroups and to those of
+// their processes that live on, so that a process that outlived its tool use and the daemon keeps its
+// attribution. It is done once, when the session is opened: sessions without mount need none.
+func (c *Controller) rebind(ctx context.Context, l *live) error {
+	c.mu.Lock()
+	due := l.loaded
+	l.loaded = false
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	all, err := c.store.ToolUses(ctx, l.ID, false)
+	if err != nil {
+		return err
+	}
+	for _, t := range all[max(0, len(all)-maxRebound):] {
+		if t.Open() || t.Cgroup == "" && t.Process == nil {
+			continue
+		}
+		lives := c.alive(t.Process)
+		c.mu.Lock()
+		if _, taken := c.cgroups[t.Cgroup]; !taken {
+			c.bind(&use{ToolUse: t, begin: begin{ready: ready}, done: true}, lives)
+		}
+		c.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, uses := range c.processes {
+		slices.SortStableFunc(uses, func(a, b *use) int { return a.BeganAt.Compare(b.BeganAt) })
+	}
+	return nil
+}

@@ -26,6 +26,9 @@ func (c *Controller) OpenSession(ctx context.Context, s Session) (Session, error
 	if err := c.openable(l, s); err != nil {
 		return Session{}, err
 	}
+	if err := c.rebind(ctx, l); err != nil {
+		return Session{}, fmt.Errorf("open session %s: %w", s.ID, err)
+	}
 	s.CreatedAt = l.CreatedAt
 	if s.CreatedAt.IsZero() {
 		s.CreatedAt = c.now()

@@ -260,3 +260,25 @@ func TestBindingsAreBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, known, 1025)
 }
+
+func TestBindingsOfEndedComeBack(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	w.open("s1")
+	w.processes.start(100, 7)
+	w.processes.start(101, 7)
+	for _, s := range []session.ToolUseSpec{{ID: "t1", PID: 100, Cgroup: "/t1"}, {ID: "t2", PID: 101}} {
+		w.toolUse(s)
+		_, err := w.EndToolUse(ctx, owner, "", s.ID)
+		require.NoError(t, err)
+	}
+	w.toolUse(session.ToolUseSpec{ID: "t3", PID: 100})
+	w.processes.end(101)
+	w.restart()
+	w.open("s1")
+	require.Equal(t, []string{"t1", "t3"}, ids(w.ByProcess(100), toolUseID))
+	require.Empty(t, w.ByProcess(101))
+	u, ok := w.ByCgroup("/t1")
+	require.True(t, ok)
+	require.False(t, u.Open())
+}
