@@ -92,9 +92,9 @@ func fake(ts *testscript.TestScript, neg bool, args []string) {
 		v.Who = session.Attribution{Sureness: session.Ambiguous, Candidates: []string{"t1", "t2"}, ExecutionID: "e1", Late: true}
 		f.AddArtifact(v, "")
 	case "problem":
-		f.Problems = append(f.Problems, args[1])
+		f.Set(func(f *servertest.Fake) { f.Problems = append(f.Problems, args[1]) })
 	case "end-fails":
-		f.EndErr = errors.New("index: no space left on device")
+		f.Set(func(f *servertest.Fake) { f.EndErr = errors.New("index: no space left on device") })
 	case "change":
 		f.Change(args[1])
 	case "tool":
