@@ -14,9 +14,9 @@ import (
 )
 
 func (g *Gateway) download(w http.ResponseWriter, r *http.Request) {
-	t, err := g.tokens.Check(r.Context(), r.PathValue("token"))
+	t, err := g.tokens.Redeem(r.Context(), r.PathValue("token"))
 	if err != nil {
-		g.refuse(w, t, err)
+		g.refuse(w, t, err, ended(t))
 		return
 	}
 	c, err := g.artifacts.Open(r.Context(), t.ArtifactID)
@@ -24,12 +24,12 @@ func (g *Gateway) download(w http.ResponseWriter, r *http.Request) {
 		err = artifact.ErrGone // the token is known, so its bytes once were
 	}
 	if err != nil {
-		g.refuse(w, t, err)
+		g.refuse(w, t, err, g.state(r.Context(), t))
 		return
 	}
 	defer c.Close()
 	if err := c.Verify(); err != nil {
-		g.refuse(w, t, err)
+		g.refuse(w, t, err, g.state(r.Context(), t))
 		return
 	}
 	describe(w.Header(), c)
@@ -73,15 +73,17 @@ func (g *Gateway) counted(w http.ResponseWriter, r *http.Request, t artifact.Tok
 	v := &verified{Content: c}
 	first := make([]byte, min(c.Size(), pieceSize))
 	if _, err := io.ReadFull(v, first); err != nil {
-		g.refuse(w, t, err)
+		g.refuse(w, t, err, g.state(r.Context(), t))
 		return
 	}
 	if r.Context().Err() != nil {
 		return // nobody is there to send it to
 	}
 	// From here on the client's going does not give the download back.
-	if err := g.tokens.Count(context.WithoutCancel(r.Context()), t.Hash); err != nil {
-		g.refuse(w, t, err)
+	ctx, secret := context.WithoutCancel(r.Context()), r.PathValue("token")
+	if _, err := g.tokens.Count(ctx, secret); err != nil {
+		t, _ = g.tokens.Redeem(ctx, secret) // somebody was faster: what became of it
+		g.refuse(w, t, err, ended(t))
 		return
 	}
 	g.send(patient(w), t, first, v)
@@ -109,8 +111,9 @@ func (g *Gateway) cut(t artifact.Token, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// refuse answers with a failure, before any byte of the file.
-func (g *Gateway) refuse(w http.ResponseWriter, t artifact.Token, err error) {
+// refuse answers with a failure, before any byte of the file. why is told of what is gone, and never the
+// text of err, which may speak of paths.
+func (g *Gateway) refuse(w http.ResponseWriter, t artifact.Token, err error, why string) {
 	for _, name := range []string{"Content-Disposition", "Content-Length", "Accept-Ranges", "ETag"} {
 		w.Header().Del(name)
 	}
@@ -120,7 +123,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, t artifact.Token, err error) {
 		line(w, http.StatusNotFound, "not found")
 	case errors.Is(err, artifact.ErrGone):
 		g.downloads.WithLabelValues("gone").Inc()
-		line(w, http.StatusGone, reason(err))
+		line(w, http.StatusGone, "gone: "+why)
 	default:
 		g.downloads.WithLabelValues("failed").Inc()
 		g.log.Error("download failed", "artifact", t.ArtifactID, "error", err)
@@ -128,14 +131,27 @@ func (g *Gateway) refuse(w http.ResponseWriter, t artifact.Token, err error) {
 	}
 }
 
-// reason is what is told of why something is gone: what the error has for that purpose, never its
-// text, which may speak of paths.
-func reason(err error) string {
-	var r interface{ GoneReason() string }
-	if errors.As(err, &r) {
-		return "gone: " + r.GoneReason()
+// ended says why a token is good for nothing any more.
+func ended(t artifact.Token) string {
+	switch {
+	case t.RevokedAt != nil:
+		return "revoked"
+	case t.MaxDownloads > 0 && t.Downloads >= t.MaxDownloads:
+		return "used up"
 	}
-	return "gone"
+	return "expired"
+}
+
+// state says why the bytes are gone. Where the artifact is live again, they were others a moment ago.
+func (g *Gateway) state(ctx context.Context, t artifact.Token) string {
+	v, err := g.artifacts.Show(ctx, t.ArtifactID)
+	switch {
+	case err != nil:
+		return string(artifact.Deleted)
+	case v.State == artifact.Live:
+		return string(artifact.Replaced)
+	}
+	return string(v.State)
 }
 
 // pieceSize is how much is read and verified at once.

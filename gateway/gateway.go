@@ -35,23 +35,26 @@ import (
 	"aimon.at/vfsd/artifact"
 )
 
-// Opener gives the bytes of an artifact.
+// Opener gives the bytes of an artifact (artifact.Library).
 type Opener interface {
 	// Open returns the bytes of a final artifact. The caller closes it. It is artifact.ErrGone where
 	// they are replaced, deleted or lost, session.ErrNotFound where there is no such artifact.
 	Open(ctx context.Context, id string) (artifact.Content, error)
+
+	// Show returns the artifact, whose State says why it is gone.
+	Show(ctx context.Context, id string) (artifact.View, error)
 }
 
-// Redeemer knows the tokens. Where an error of either method wraps artifact.ErrGone and has a method
-// GoneReason() string, its answer is told to the client: a word or two, "expired", "revoked", "used up".
+// Redeemer knows the tokens (artifact.Tokens).
 type Redeemer interface {
-	// Check returns the token of a secret where it can be redeemed now. It is session.ErrNotFound
-	// where it never existed, artifact.ErrGone where it expired, was revoked or is used up.
-	Check(ctx context.Context, secret string) (artifact.Token, error)
+	// Redeem returns the token of a secret that a download may begin with. It is session.ErrNotFound
+	// where it never existed, artifact.ErrGone, together with the token, where it expired, was
+	// revoked or is used up.
+	Redeem(ctx context.Context, secret string) (artifact.Token, error)
 
-	// Count counts one download of a token that has a limit, in one step with the test that one is
-	// left: artifact.ErrGone where none is, or where it expired or was revoked meanwhile.
-	Count(ctx context.Context, hash [32]byte) error
+	// Count counts one download, in one step with the test that the token is still good:
+	// artifact.ErrGone where it is not.
+	Count(ctx context.Context, secret string) (artifact.Token, error)
 }
 
 // Gateway serves downloads.

@@ -266,10 +266,10 @@ type barrier struct {
 	checked *sync.WaitGroup
 }
 
-func (b *barrier) Count(ctx context.Context, h [32]byte) error {
+func (b *barrier) Count(ctx context.Context, secret string) (artifact.Token, error) {
 	b.checked.Done()
 	b.checked.Wait()
-	return b.Redeemer.Count(ctx, h)
+	return b.Redeemer.Count(ctx, secret)
 }
 
 // switching changes a file once its content has been read up to a point.
@@ -318,6 +318,10 @@ func TestAChangedFileIsCut(t *testing.T) {
 
 // broken fails to open, in a way that speaks of paths.
 type broken struct{ gateway.Opener }
+
+func (broken) Show(context.Context, string) (artifact.View, error) {
+	return artifact.View{}, errors.New("as well")
+}
 
 func (broken) Open(context.Context, string) (artifact.Content, error) {
 	return nil, errors.New("open /srv/private/file: input/output error")

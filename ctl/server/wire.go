@@ -53,9 +53,14 @@ func wireArtifact(v artifact.View) ctl.Artifact {
 		Open: v.OpenAtEnd, Final: v.Final, DerivedFrom: v.DerivedFrom,
 		State: string(v.State), LostReason: v.LostReason, CreatedAt: v.CreatedAt.UTC(),
 	}
-	a.Path, a.PathEscaped = ctl.EscapePath(v.Path())
-	a.FileName = path.Base(a.Path) // no escape contains a slash
+	a.Path, a.FileName, a.PathEscaped = shownNames(v.Path())
 	return a
+}
+
+// shownNames returns path and file name as they stand in JSON.
+func shownNames(p string) (shown, fileName string, escaped bool) {
+	shown, escaped = ctl.EscapePath(p)
+	return shown, path.Base(shown), escaped // no escape contains a slash
 }
 
 func wireWrite(v artifact.View) ctl.Write {

@@ -74,7 +74,7 @@ func deliver(pid int, s syscall.Signal) {
 // ignored returns the signals that the caller ignores, for nohup and background jobs. The Go runtime
 // keeps SIGHUP, SIGINT and the terminal's stop signals ignored and puts its handler over all
 // others before any code of ours runs. SIGQUIT is known all the same: the shell ignores it for a
-// background job together with SIGINT, and nothing else ignores SIGINT alone.
+// background job together with SIGINT.
 func ignored() map[syscall.Signal]bool {
 	set := map[syscall.Signal]bool{}
 	for s := syscall.Signal(1); s <= lastSignal; s++ {
@@ -82,7 +82,7 @@ func ignored() map[syscall.Signal]bool {
 			set[s] = true
 		}
 	}
-	if set[unix.SIGINT] && !set[unix.SIGHUP] {
+	if set[unix.SIGINT] {
 		set[unix.SIGQUIT] = true
 	}
 	return set

@@ -21,7 +21,7 @@ import (
 	"aimon.at/vfsd/session"
 )
 
-// Fake is a daemon in memory. Its exported fields may be set before it is used.
+// Fake is a daemon in memory. Its exported fields are set before it is used, or by Set.
 type Fake struct {
 	Now       func() time.Time
 	CgroupErr error    // what Enter fails with
@@ -59,8 +59,8 @@ func (f *Fake) Redeemer() Redeemer { return tokens{f} }
 
 // Redeemer is what a gateway asks.
 type Redeemer interface {
-	Check(ctx context.Context, secret string) (artifact.Token, error)
-	Count(ctx context.Context, hash [32]byte) error
+	Redeem(ctx context.Context, secret string) (artifact.Token, error)
+	Count(ctx context.Context, secret string) (artifact.Token, error)
 }
 
 // Library returns the fake's artifacts.
@@ -133,8 +133,17 @@ func (f *Fake) Enter(_ context.Context, sessionID, toolUseID string, pid int) (s
 	return "/vfsd/" + toolUseID, f.CgroupErr
 }
 
+// Set changes exported fields of a fake that is in use.
+func (f *Fake) Set(change func(*Fake)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
 // Check implements server.Checker.
 func (f *Fake) Check(_ context.Context, found func(string)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, p := range f.Problems {
 		found(p)
 	}
@@ -216,7 +225,7 @@ func (l library) Open(ctx context.Context, id string) (artifact.Content, error) 
 		return nil, err
 	}
 	if v.State != artifact.Live {
-		return nil, Gone{Why: string(v.State)}
+		return nil, fmt.Errorf("%w: %s", artifact.ErrGone, string(v.State))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,13 +261,6 @@ func (l library) Versions(_ context.Context, sessionID, p string) ([]artifact.Vi
 	return out, nil
 }
 
-// Gone is an artifact.ErrGone that says why.
-type Gone struct{ Why string }
-
-func (g Gone) Error() string      { return "gone: " + g.Why }
-func (g Gone) Unwrap() error      { return artifact.ErrGone }
-func (g Gone) GoneReason() string { return g.Why }
-
 type content struct {
 	*bytes.Reader
 	fake *Fake
@@ -274,7 +276,7 @@ func (c *content) Verify() error {
 	c.fake.mu.Lock()
 	defer c.fake.mu.Unlock()
 	if c.fake.changed[c.view.ID] {
-		return Gone{Why: "replaced"}
+		return fmt.Errorf("%w: %s", artifact.ErrGone, "replaced")
 	}
 	return nil
 }

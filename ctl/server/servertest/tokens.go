@@ -90,8 +90,7 @@ func (t tokens) revoke(which func(artifact.Token) bool) int {
 	return n
 }
 
-// Check is gateway.Redeemer's.
-func (t tokens) Check(_ context.Context, secret string) (artifact.Token, error) {
+func (t tokens) Redeem(_ context.Context, secret string) (artifact.Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, err := t.find(hash(secret))
@@ -101,29 +100,28 @@ func (t tokens) Check(_ context.Context, secret string) (artifact.Token, error) 
 	return *k, t.usable(*k)
 }
 
-// Count is gateway.Redeemer's.
-func (t tokens) Count(_ context.Context, h [32]byte) error {
+func (t tokens) Count(_ context.Context, secret string) (artifact.Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, err := t.find(h)
+	k, err := t.find(hash(secret))
 	if err != nil {
-		return err
+		return artifact.Token{}, err
 	}
 	if err := t.usable(*k); err != nil {
-		return err
+		return artifact.Token{}, err
 	}
 	k.Downloads++
-	return nil
+	return *k, nil
 }
 
 func (t tokens) usable(k artifact.Token) error {
 	switch {
 	case k.RevokedAt != nil:
-		return Gone{Why: "revoked"}
+		return fmt.Errorf("%w: %s", artifact.ErrGone, "revoked")
 	case !t.Now().Before(k.ExpiresAt):
-		return Gone{Why: "expired"}
+		return fmt.Errorf("%w: %s", artifact.ErrGone, "expired")
 	case k.MaxDownloads > 0 && k.Downloads >= k.MaxDownloads:
-		return Gone{Why: "used up"}
+		return fmt.Errorf("%w: %s", artifact.ErrGone, "used up")
 	}
 	return nil
 }
