@@ -3,7 +3,6 @@ package fusefs
 import (
 	"math"
 
-	"aimon.at/vfsd/backends/worktree"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
@@ -55,7 +54,7 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	st := f.ofHandle(in.Fh, func(h *handle, fd int) error {
 		var err error
 		if n, err = writeFull(fd, data, int64(in.Offset)); n > 0 && in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
-			f.dropSetID(h.node, fd)
+			f.wroteUnprivileged(h, fd, &in.InHeader)
 		}
 		return err
 	})
@@ -79,17 +78,12 @@ func writeFull(fd int, data []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// dropSetID clears the set-id bits after a write by somebody without privilege. Ours has it, so the
-// disk leaves them.
-func (f *fileSystem) dropSetID(n *node, fd int) {
-	n.opened.mu.Lock()
-	defer n.opened.mu.Unlock()
-	var st worktree.Stat
-	if f.tree.StatFD(fd, &st) != nil {
-		return
-	}
-	if dropped, err := f.tree.DropSetID(fd, &st); dropped && err == nil {
-		n.opened.dirty = true
+// wroteUnprivileged is called after a write by somebody who loses the set-id bits with it.
+func (f *fileSystem) wroteUnprivileged(h *handle, fd int, in *fuse.InHeader) {
+	h.node.opened.mu.Lock()
+	defer h.node.opened.mu.Unlock()
+	if dropped, err := f.dropSetID(fd, in); dropped && err == nil {
+		h.node.opened.dirty = true // the write is not recorded yet
 	}
 }
 
@@ -122,7 +116,7 @@ func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Sta
 				continue
 			}
 			if err == nil && in.Uid != 0 {
-				f.dropSetID(h.node, fd)
+				f.wroteUnprivileged(h, fd, &in.InHeader)
 			}
 			return err
 		}
@@ -137,7 +131,7 @@ func (f *fileSystem) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) 
 			var err error
 			n, err = unix.CopyFileRange(from, &offIn, to, &offOut, int(min(in.Len, math.MaxInt32&^4095)), int(in.Flags))
 			if err == nil && in.Uid != 0 {
-				f.dropSetID(h.node, to)
+				f.wroteUnprivileged(h, to, &in.InHeader)
 			}
 			return err
 		}))
