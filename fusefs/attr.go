@@ -99,7 +99,7 @@ func (f *fileSystem) setAttr(n *node, d *worktree.Desc, h *handle, who session.A
 	errAttr := f.changeAttr(d, in)
 	errSize := errAttr
 	if errAttr == nil {
-		errSize = f.changeSize(d, h, in, &before)
+		errSize = f.changeSize(d, h, in)
 	}
 	var middle worktree.Stat
 	if err := f.tree.StatFD(d.FD(), &middle); err != nil {
@@ -140,7 +140,7 @@ func (f *fileSystem) changeAttr(d *worktree.Desc, in *fuse.SetAttrIn) error {
 	return nil
 }
 
-func (f *fileSystem) changeSize(d *worktree.Desc, h *handle, in *fuse.SetAttrIn, before *worktree.Stat) error {
+func (f *fileSystem) changeSize(d *worktree.Desc, h *handle, in *fuse.SetAttrIn) error {
 	size, ok := in.GetSize()
 	if !ok {
 		return nil
@@ -152,7 +152,7 @@ func (f *fileSystem) changeSize(d *worktree.Desc, h *handle, in *fuse.SetAttrIn,
 		err = f.tree.Truncate(d.FD(), int64(size))
 	}
 	if err == nil && in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
-		_, err = f.tree.DropSetID(d.FD(), before)
+		_, err = f.dropSetID(d.FD(), &in.InHeader)
 	}
 	return err
 }

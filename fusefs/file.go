@@ -3,7 +3,6 @@ package fusefs
 import (
 	"math"
 
-	"aimon.at/vfsd/backends/worktree"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
@@ -54,8 +53,9 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	n := 0
 	st := f.ofHandle(in.Fh, func(h *handle, fd int) error {
 		var err error
+		h.wrote.Store(true)
 		if n, err = writeFull(fd, data, int64(in.Offset)); n > 0 && in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
-			f.dropSetID(h.node, fd)
+			f.wroteUnprivileged(h, fd, &in.InHeader)
 		}
 		return err
 	})
@@ -79,17 +79,12 @@ func writeFull(fd int, data []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// dropSetID clears the set-id bits after a write by somebody without privilege. Ours has it, so the
-// disk leaves them.
-func (f *fileSystem) dropSetID(n *node, fd int) {
-	n.opened.mu.Lock()
-	defer n.opened.mu.Unlock()
-	var st worktree.Stat
-	if f.tree.StatFD(fd, &st) != nil {
-		return
-	}
-	if dropped, err := f.tree.DropSetID(fd, &st); dropped && err == nil {
-		n.opened.dirty = true
+// wroteUnprivileged is called after a write by somebody who loses the set-id bits with it.
+func (f *fileSystem) wroteUnprivileged(h *handle, fd int, in *fuse.InHeader) {
+	h.node.opened.mu.Lock()
+	defer h.node.opened.mu.Unlock()
+	if dropped, err := f.dropSetID(fd, in); dropped && err == nil {
+		h.node.opened.dirty = true // the write is not recorded yet
 	}
 }
 
@@ -116,13 +111,14 @@ func syncFD(fd int, flags uint32) error {
 
 func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	return f.ofHandle(in.Fh, func(h *handle, fd int) error {
+		h.wrote.Store(true)
 		for {
 			err := unix.Fallocate(fd, in.Mode, int64(in.Offset), int64(in.Length))
 			if err == unix.EINTR {
 				continue
 			}
 			if err == nil && in.Uid != 0 {
-				f.dropSetID(h.node, fd)
+				f.wroteUnprivileged(h, fd, &in.InHeader)
 			}
 			return err
 		}
@@ -133,11 +129,12 @@ func (f *fileSystem) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) 
 	var n int
 	st := f.ofHandle(in.FhIn, func(_ *handle, from int) error {
 		return fromStatus(f.ofHandle(in.FhOut, func(h *handle, to int) error {
+			h.wrote.Store(true)
 			offIn, offOut := int64(in.OffIn), int64(in.OffOut)
 			var err error
 			n, err = unix.CopyFileRange(from, &offIn, to, &offOut, int(min(in.Len, math.MaxInt32&^4095)), int(in.Flags))
 			if err == nil && in.Uid != 0 {
-				f.dropSetID(h.node, to)
+				f.wroteUnprivileged(h, to, &in.InHeader)
 			}
 			return err
 		}))

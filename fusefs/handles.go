@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/session"
@@ -15,6 +16,7 @@ type handle struct {
 	write bool
 	who   session.Attribution
 	by    opener
+	wrote atomic.Bool // in plain mode: since the last record
 
 	// desc is the handle's own descriptor: in plain mode from the start, with passthrough from the
 	// first request that the kernel does not carry out itself. Guarded by node.opened.mu.

@@ -187,14 +187,12 @@ func (f *fileSystem) touchedBy(n *node, before, after change.Stamp) {
 	f.changedName(n, before, after)
 }
 
-// changedName is touched for a change that was not made under the node's lock: what a handle wrote
-// in between shows in size and mtime. The node's lock is held.
+// changedName is touched for a change that was not made under the node's lock. The node's lock is
+// held.
 func (f *fileSystem) changedName(n *node, before, after change.Stamp) {
-	if before.Size != after.Size || before.Mtime != after.Mtime {
-		n.opened.dirty = true
-		return
+	if n.opened.nameChanged(before, after) {
+		f.recordTouch(n, before, after)
 	}
-	f.touched(n, before, after)
 }
 
 func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {

@@ -23,15 +23,12 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	}
 	defer d.Drop()
 	var st worktree.Stat
+	if err := f.tree.StatFD(d.FD(), &st); err != nil {
+		return status(err)
+	}
 	var who session.Attribution
 	if writes(in.Flags) {
 		who = f.attribute(context.Background(), &in.InHeader)
-		if err := f.tree.StatFD(d.FD(), &st); err != nil {
-			return status(err)
-		}
-		if in.Mode&fuse.OPEN_KILL_SUIDGID != 0 {
-			f.tree.DropSetID(d.FD(), &st)
-		}
 	}
 	return status(f.open(n, d, false, in.Flags, &st, who, &in.InHeader, out))
 }
@@ -40,9 +37,9 @@ func writes(flags uint32) bool {
 	return flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 }
 
-// open makes a handle of node n, whose inode d stands for. st is what it looks like, where the
-// handle is for writing; it is refreshed where the open truncates. made says that d is open for
-// reading and writing, as the inode was just made with it.
+// open makes a handle of node n, whose inode d stands for. st is what it looks like; it is refreshed
+// where the open truncates. made says that d is open for reading and writing, as the inode was just
+// made with it.
 func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st *worktree.Stat, who session.Attribution, in *fuse.InHeader, out *fuse.OpenOut) error {
 	h := &handle{node: n, flags: int(flags & unix.O_ACCMODE), write: writes(flags), who: who, by: openedBy(in.Pid)}
 	if h.write && !made {
@@ -55,7 +52,7 @@ func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st
 	if h.write && len(n.opened.writing) > 0 {
 		f.recordChanged(n) // what the others did so far is theirs alone
 	}
-	if err := f.attach(n, d, made); err != nil {
+	if err := f.attach(n, d, st, made); err != nil {
 		return err
 	}
 	if err := f.back(h, d, made); err != nil {
@@ -63,7 +60,7 @@ func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st
 		return err
 	}
 	if h.write {
-		if err := f.beginWriting(h, flags&unix.O_TRUNC != 0 && !made, st); err != nil {
+		if err := f.beginWriting(h, flags&unix.O_TRUNC != 0 && !made, st, in); err != nil {
 			f.closeDesc(h)
 			f.detach(n)
 			return err
@@ -76,7 +73,7 @@ func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st
 	if n.opened.backing > 0 {
 		out.OpenFlags |= fuse.FOPEN_PASSTHROUGH
 		out.BackingID = n.opened.backing
-	} else if f.exclusive && !made {
+	} else if f.exclusive && !f.passthrough && !made {
 		out.OpenFlags |= fuse.FOPEN_KEEP_CACHE
 	}
 	return nil
@@ -96,7 +93,7 @@ func protected(st *worktree.Stat, flags uint32) error {
 
 // attach makes d the node's descriptor while it is open, and registers it for passthrough. The
 // node's lock is held.
-func (f *fileSystem) attach(n *node, d *worktree.Desc, made bool) error {
+func (f *fileSystem) attach(n *node, d *worktree.Desc, st *worktree.Stat, made bool) error {
 	o := &n.opened
 	switch {
 	case o.desc != nil:
@@ -112,8 +109,8 @@ func (f *fileSystem) attach(n *node, d *worktree.Desc, made bool) error {
 		o.desc = d.Hold()
 	}
 	if o.handles == 0 {
-		o.plain = !f.passthrough
-		if f.passthrough {
+		o.plain = !f.passthrough || setID(st)
+		if !o.plain {
 			if err := f.register(n); err != nil {
 				f.log.Warn("passthrough failed for a file; it is served without", "error", err)
 				o.plain = true
@@ -136,7 +133,7 @@ func (f *fileSystem) detach(n *node) {
 }
 
 // beginWriting makes h one of the handles for writing, and truncates where it is to.
-func (f *fileSystem) beginWriting(h *handle, truncate bool, st *worktree.Stat) error {
+func (f *fileSystem) beginWriting(h *handle, truncate bool, st *worktree.Stat, in *fuse.InHeader) error {
 	n := h.node
 	n.opened.beginWriting(h, st.Stamp())
 	if !truncate {
@@ -144,8 +141,11 @@ func (f *fileSystem) beginWriting(h *handle, truncate bool, st *worktree.Stat) e
 	}
 	t, err := f.tree.Reopen(n.opened.desc.FD(), unix.O_WRONLY|unix.O_TRUNC)
 	if err == nil {
+		defer t.Drop()
+		if in.Uid != 0 {
+			f.dropSetID(t.FD(), in)
+		}
 		err = f.tree.StatFD(t.FD(), st)
-		t.Drop()
 	}
 	if err != nil {
 		n.opened.endWriting(h)

@@ -103,24 +103,68 @@ func (o *opened) endWriting(h *handle) {
 	o.suspect()
 }
 
+// attrChanged notes that attributes changed and the content did not: what differed from seen before
+// was written by a handle. mu is held.
+func (o *opened) attrChanged(before, after change.Stamp) {
+	if o.seen != before {
+		o.dirty = true
+	}
+	o.seen = after
+}
+
+// nameChanged is attrChanged for a change that was not made under mu, and reports whether it was one
+// of attributes alone: what a handle wrote in between shows in size and mtime, and is left for the
+// next comparison.
+func (o *opened) nameChanged(before, after change.Stamp) bool {
+	if before == after {
+		return false
+	}
+	if before.Size != after.Size || before.Mtime != after.Mtime {
+		o.dirty = true
+		return false
+	}
+	o.attrChanged(before, after)
+	return true
+}
+
 // suspect makes those who have it open for writing now the suspects of the next change. mu is held.
 func (o *opened) suspect() {
 	o.suspects = o.suspects[:0]
 	for _, h := range o.writing {
 		o.suspects = append(o.suspects, h.who)
+		h.wrote.Store(false)
 	}
 }
 
-// writer is who wrote, as far as can be told: with passthrough the writes are not seen, so it is
-// one of those who had it open for writing. mu is held.
-func (o *opened) writer() session.Attribution {
-	if len(o.suspects) == 0 {
-		return session.Attribution{Sureness: session.None}
+// writers are those who can have made the last change: with passthrough, where writes are not seen,
+// all who had it open for writing, in plain mode those who wrote. mu is held.
+func (o *opened) writers() []session.Attribution {
+	if !o.plain {
+		return o.suspects
 	}
-	last := o.suspects[len(o.suspects)-1]
+	var out []session.Attribution
+	for _, h := range o.writing {
+		if h.wrote.Load() {
+			out = append(out, h.who)
+		}
+	}
+	return out
+}
+
+// writer is who made the last change, as far as can be told. mu is held.
+func (o *opened) writer() session.Attribution {
+	writers := o.writers()
+	if len(writers) == 0 { // it was changed behind the mount
+		none := session.Attribution{Sureness: session.None}
+		if len(o.suspects) > 0 {
+			none.ExecutionID = o.suspects[0].ExecutionID
+		}
+		return none
+	}
+	last := writers[len(writers)-1]
 	var ids []string
 	certain := true
-	for _, s := range o.suspects {
+	for _, s := range writers {
 		certain = certain && s.ToolUseID == last.ToolUseID
 		for _, id := range append([]string{s.ToolUseID}, s.Candidates...) {
 			if id != "" && !slices.Contains(ids, id) {

@@ -76,13 +76,13 @@ func (f *fileSystem) recordAttr(n *node, sized bool, who session.Attribution, st
 
 // touched records that attributes of n changed and its content did not. The node's lock is held.
 func (f *fileSystem) touched(n *node, before, after change.Stamp) {
-	if before == after {
-		return
+	if before != after {
+		n.opened.attrChanged(before, after)
+		f.recordTouch(n, before, after)
 	}
-	if n.opened.seen != before {
-		n.opened.dirty = true
-	}
-	n.opened.seen = after
+}
+
+func (f *fileSystem) recordTouch(n *node, before, after change.Stamp) {
 	f.order.do(nil, func() change.Event {
 		return change.Event{Kind: change.Touch, File: n.file, Path: f.table.path(n), Before: before, Stamp: after}
 	})

@@ -99,15 +99,24 @@ func (f *fileSystem) loseName(n *node, p *place) {
 	f.table.dropLink(n, p.dir, p.name)
 }
 
-// touchedKept records what losing one of several names did to the attributes of a file.
+// touchedKept records what losing a name did to the attributes of a file that has others, or is open.
 func (f *fileSystem) touchedKept(n *node, p *place) {
 	if n.kind != sIFREG || p.kept == nil {
 		return
 	}
 	n.opened.mu.Lock()
 	defer n.opened.mu.Unlock()
-	var after worktree.Stat
-	if f.tree.StatFD(p.kept.FD(), &after) == nil {
-		f.changedName(n, p.st.Stamp(), after.Stamp())
+	last := p.st.Nlink <= 1
+	if last && len(n.opened.writing) == 0 {
+		return
 	}
+	var after worktree.Stat
+	if f.tree.StatFD(p.kept.FD(), &after) != nil {
+		return
+	}
+	if last {
+		n.opened.nameChanged(p.st.Stamp(), after.Stamp())
+		return
+	}
+	f.changedName(n, p.st.Stamp(), after.Stamp())
 }

@@ -11,7 +11,7 @@ import (
 
 // The attributes of ours. The first is the user's to set; the facts are answered from the record
 // and cannot be set, listed or seen as they may lie on the disk.
-const intentXattr = "user.aimon.artifact"
+const intentXattr = worktree.IntentXattr
 
 // maxXattrList is XATTR_LIST_MAX of linux/limits.h.
 const maxXattrList = 64 << 10

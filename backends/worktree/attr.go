@@ -24,20 +24,6 @@ func (t *Direct) Truncate(fd int, size int64) error {
 	return retry(func() error { return unix.Truncate(procPath(fd), size) })
 }
 
-// DropSetID clears the set-id bits as a write by an unprivileged process does: set-group-id only
-// where the group may execute. It reports whether there were any.
-func (t *Direct) DropSetID(fd int, st *Stat) (bool, error) {
-	mode := uint32(st.Mode) & 0o7777
-	kept := mode &^ unix.S_ISUID
-	if mode&unix.S_IXGRP != 0 {
-		kept &^= unix.S_ISGID
-	}
-	if kept == mode || !st.IsRegular() {
-		return false, nil
-	}
-	return true, t.Chmod(fd, kept)
-}
-
 // Readlink returns the text of the symbolic link behind fd.
 func (t *Direct) Readlink(fd int) ([]byte, error) {
 	buf := make([]byte, unix.PathMax)
