@@ -153,3 +153,7 @@ func fusermount(flag, path string) error {
 	}
 	return nil
 }
+
+// Live reports whether the mount at path is served by a daemon. One that does not answer in time counts
+// as live.
+func Live(path string) bool { return !dead(answer(path)) }

@@ -51,7 +51,7 @@ func newDaemon(cfg config, web net.Listener, log *slog.Logger) (_ *vfsd, err err
 	if d.sessions, err = session.New(d.index, log); err != nil {
 		return nil, err
 	}
-	d.library = artifact.NewLibrary(d.index, d.sessions, d.unmounted, log)
+	d.library = artifact.NewLibrary(d.index, asked{d.sessions}, d.unmounted, log)
 	d.tokens = artifact.NewTokens(d.index, d.library, artifact.TokenConfig{MaxTTL: time.Duration(cfg.MaxTokenTTL)})
 	if d.watcher, err = attribution.NewWatcher(d.declaredGone, log); err != nil {
 		return nil, err
@@ -142,3 +142,6 @@ func (r registry) Declared(sessionID string, d session.Declaration) (session.Too
 	}
 	return t, err
 }
+
+// Check compares the index with itself.
+func (d *vfsd) Check(ctx context.Context, found func(string)) error { return d.index.Check(ctx, found) }
