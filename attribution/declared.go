@@ -73,12 +73,12 @@ func (r *Resolver) search(ctx context.Context, task *proc.Task, line []proc.Ance
 	if own.said || own.unsure {
 		return own
 	}
-	for _, a := range line {
+	for i := range line {
 		if ctx.Err() != nil {
 			own.unsure = true
 			break
 		}
-		h, foreign := r.askAncestor(a.Process, buf[:])
+		h, foreign := r.askAncestor(line, i, buf[:])
 		if h.said || h.unsure || foreign {
 			return own.or(h)
 		}
@@ -88,8 +88,8 @@ func (r *Resolver) search(ctx context.Context, task *proc.Task, line []proc.Ance
 
 // askAncestor is ask for an ancestor. foreign says that it belongs to somebody whose environment this daemon may not
 // read, as every user's line does further up: what began there says nothing about a tool.
-func (r *Resolver) askAncestor(p session.Process, buf []byte) (h hearsay, foreign bool) {
-	task, err := r.table.Of(p)
+func (r *Resolver) askAncestor(line []proc.Ancestor, i int, buf []byte) (h hearsay, foreign bool) {
+	task, err := r.table.Ancestor(line, i)
 	if err != nil {
 		return hearsay{unsure: true}, false
 	}

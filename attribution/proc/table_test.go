@@ -38,7 +38,7 @@ func descriptors(t *testing.T) int {
 }
 
 func TestLook(t *testing.T) {
-	table := NewTable(8)
+	table := NewTable(80)
 	defer table.Close()
 	cmd := child(t, "A=b")
 	for range 2 {
@@ -51,15 +51,20 @@ func TestLook(t *testing.T) {
 		line := task.Ancestors()
 		require.Equal(t, os.Getpid(), line[0].PID)
 		require.Equal(t, 1, line[len(line)-1].PID)
-		require.True(t, line[len(line)-1].Init)
-		require.False(t, line[0].Init)
+		for i, a := range line {
+			up, err := table.Ancestor(line, i)
+			require.NoError(t, err)
+			require.Equal(t, a.PID == 1, up.Adopts())
+			require.Equal(t, line[i+1:], up.Ancestors())
+			up.Release()
+		}
 		env, cut, err := task.Environ(make([]byte, 4096))
 		require.NoError(t, err)
 		require.False(t, cut)
 		require.Equal(t, "A=b\x00", string(env))
 		task.Release()
 	}
-	_, err := table.Of(session.Process{PID: cmd.Process.Pid, Start: 1})
+	_, err := table.Ancestor([]Ancestor{{session.Process{PID: cmd.Process.Pid, Start: 1}}}, 0)
 	require.ErrorIs(t, err, ErrGone)
 	_, err = Cgroup(session.Process{PID: cmd.Process.Pid, Start: 1})
 	require.ErrorIs(t, err, ErrGone)
@@ -89,7 +94,7 @@ func TestTableIsBounded(t *testing.T) {
 	}
 	require.Equal(t, max, table.recent.Len())
 	for _, task := range held {
-		_, err := task.readCgroup() // what was pushed out is whole until it is released
+		_, err := task.Cgroup() // what was pushed out is whole until it is released
 		require.NoError(t, err)
 		task.Release()
 	}

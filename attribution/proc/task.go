@@ -14,7 +14,7 @@ import (
 var ErrGone = errors.New("process is gone")
 
 const (
-	statLimit   = 4096
+	statLimit   = 1024
 	statusLimit = 16 << 10
 	cgroupLimit = 16 << 10 // a path of 4,095 bytes and a dozen hierarchies of version 1
 )
@@ -53,7 +53,13 @@ func (d dir) read(name string, limit int) ([]byte, error) {
 }
 
 func (d dir) stat() (Stat, error) {
-	b, err := d.read("stat", statLimit)
+	fd, err := d.open("stat")
+	if err != nil {
+		return Stat{}, err
+	}
+	defer unix.Close(fd)
+	var buf [statLimit]byte
+	b, err := readAt(fd, buf[:])
 	if err != nil {
 		return Stat{}, err
 	}
