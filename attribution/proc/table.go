@@ -46,7 +46,7 @@ func (t *Table) Look(tid int) (*Task, string, error) {
 	return task, path, nil
 }
 
-// Ancestor returns the task of line[i], a line as Ancestors gives it; an error where it is gone. What
+// Ancestor returns the task of line[i], line being all that Ancestors gave; an error where it is gone. What
 // is read through it fails where it has gone since. The caller releases the task.
 func (t *Table) Ancestor(line []Ancestor, i int) (*Task, error) {
 	p := line[i].Process
