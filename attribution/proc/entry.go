@@ -1,9 +1,10 @@
 package proc
 
 import (
-	"golang.org/x/sys/unix"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"aimon.at/vfsd/session"
 )

@@ -2,8 +2,9 @@ package proc
 
 import (
 	"errors"
-	"golang.org/x/sys/unix"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrStuck says that an earlier read of the same environment has not come back for long.

@@ -102,11 +102,11 @@ func Self() bool {
 		return false
 	}
 	tgid, ns, err := ParseStatus(b)
-	link, linkErr := unixReadlink("/proc/self")
+	link, linkErr := readlink("/proc/self")
 	return err == nil && linkErr == nil && tgid == unix.Getpid() && len(ns) == 1 && link == strconv.Itoa(tgid)
 }
 
-func unixReadlink(path string) (string, error) {
+func readlink(path string) (string, error) {
 	var buf [64]byte
 	n, err := unix.Readlink(path, buf[:])
 	if err != nil {
