@@ -13,7 +13,7 @@ const (
 )
 
 func TestParseStat(t *testing.T) {
-	want := Stat{PID: 4242, State: 'S', PPID: 17, ExitSignal: 17, Start: 987654}
+	want := Stat{PID: 4242, State: 'S', PPID: 17, ExitSignal: 17, Start: 987654, EnvEnd: 31}
 	for _, comm := range []string{"sh", "a b", ") R 1 (", "x) S 1 1 1\n", "\n\n", "((", "))", ""} {
 		got, err := ParseStat([]byte(strings.Replace(statLine, "(sh)", "("+comm+")", 1)))
 		require.NoError(t, err, "%q", comm)
