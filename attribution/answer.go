@@ -8,6 +8,27 @@
 // answer ambiguous, none of this makes it none. It never guesses: an answer may be ambiguous or
 // none, it may not be wrong.
 //
+// Innermost wins among what is exact. What lies in a tool use of another session only, declares an id that
+// cannot be taken, or hangs on a process between its tool uses is known not to be whichever else is open:
+// the window does not name it. Nor does it where the caller is unknown (pid 0: it is outside of this
+// pid namespace) or its environment could not be read to its end: then what is open are candidates, even one alone.
+//
+// Of a variable that stands twice in an environment the first counts, as for getenv. A
+// VFSD_TOOL_USE_ID that is no valid id declares nothing, and hides what ancestors declare.
+//
+// # Intervals
+//
+// Start times have a grain of 10 ms. A child that a process forked in the same tick in which its
+// tool use began or ended is ambiguous, unless that was at the edge of a tick: whoever begins or ends a tool use
+// with a process and without a cgroup takes the time from NextTick, and keeps the time.Time as it is.
+//
+// # Limits
+//
+// An orphan hangs on the init of its pid namespace, which is accounted for, or on a subreaper, which
+// the kernel shows to nobody: with a subreaper that serves several tool uses an orphan of an earlier one
+// counts by its own start time, and so does a child made with CLONE_PARENT. An environment is what its process was
+// executed with; that an ancestor executed something else after it had forked is not seen.
+//
 // # Hazards
 //
 // Everything read from /proc is written by the processes of a hostile tree: it is bounded in size

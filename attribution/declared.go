@@ -42,8 +42,8 @@ func newReaders() *readers {
 }
 
 // listen finds what the caller's environment says, or where it says nothing the nearest ancestor's
-// among line. It returns when ctx ends at the latest.
-func (r *Resolver) listen(ctx context.Context, task *proc.Task, line []proc.Ancestor) hearsay {
+// among the first count. It returns when ctx ends at the latest.
+func (r *Resolver) listen(ctx context.Context, task *proc.Task, count int) hearsay {
 	select {
 	case r.readers.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -54,7 +54,7 @@ func (r *Resolver) listen(ctx context.Context, task *proc.Task, line []proc.Ance
 	go func() {
 		defer func() { <-r.readers.slots }()
 		defer task.Release()
-		done <- r.search(ctx, task, line)
+		done <- r.search(ctx, task, count)
 	}()
 	select {
 	case h := <-done:
@@ -66,19 +66,20 @@ func (r *Resolver) listen(ctx context.Context, task *proc.Task, line []proc.Ance
 }
 
 // search is listen without a bound.
-func (r *Resolver) search(ctx context.Context, task *proc.Task, line []proc.Ancestor) hearsay {
+func (r *Resolver) search(ctx context.Context, task *proc.Task, count int) hearsay {
 	buf := r.readers.buffers.Get().(*[environLimit]byte)
 	defer r.readers.buffers.Put(buf)
 	own := r.ask(task, buf[:])
 	if own.said || own.unsure {
 		return own
 	}
-	for _, a := range line {
+	line := task.Ancestors()
+	for i := range min(count, len(line)) {
 		if ctx.Err() != nil {
 			own.unsure = true
 			break
 		}
-		h, foreign := r.askAncestor(a.Process, buf[:])
+		h, foreign := r.askAncestor(line, i, buf[:])
 		if h.said || h.unsure || foreign {
 			return own.or(h)
 		}
@@ -88,8 +89,8 @@ func (r *Resolver) search(ctx context.Context, task *proc.Task, line []proc.Ance
 
 // askAncestor is ask for an ancestor. foreign says that it belongs to somebody whose environment this daemon may not
 // read, as every user's line does further up: what began there says nothing about a tool.
-func (r *Resolver) askAncestor(p session.Process, buf []byte) (h hearsay, foreign bool) {
-	task, err := r.table.Of(p)
+func (r *Resolver) askAncestor(line []proc.Ancestor, i int, buf []byte) (h hearsay, foreign bool) {
+	task, err := r.table.Ancestor(line, i)
 	if err != nil {
 		return hearsay{unsure: true}, false
 	}

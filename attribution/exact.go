@@ -37,13 +37,14 @@ func (r *Resolver) follow(task *proc.Task, cgroup string, now time.Time) line {
 		return l.conclude(inner)
 	}
 	below := task.Process
-	for i, at := range task.Ancestors() {
+	ancestors := task.Ancestors()
+	for i, at := range ancestors {
 		if uses := r.begunWith(at.Process); len(uses) > 0 {
-			if l.ancestor(r, at, below, uses, inner) {
+			more := l.ancestor(r, ancestors, i, below, uses, inner)
+			if more == found {
 				l.within = i + 1
-				break
 			}
-			if inner != nil && !contains(uses, *inner) && placed(at.Process, inner.Cgroup) == outside {
+			if more != further {
 				break
 			}
 		}
@@ -62,22 +63,50 @@ func (l *line) self(r *Resolver, p session.Process, inner *session.ToolUse, now 
 	return l.weigh(byTime(now, own), own) || inner != nil && contains(uses, *inner)
 }
 
-// ancestor weighs the tool uses that an ancestor was begun with, below being its child on the line.
-func (l *line) ancestor(r *Resolver, at proc.Ancestor, below session.Process, uses []session.ToolUse, inner *session.ToolUse) (done bool) {
-	judge := func(u []session.ToolUse) verdict { return r.clock.byChild(below.Start, u, at.Init) }
+// step is how the walk goes on after an ancestor that a tool use was begun with.
+type step int
+
+const (
+	further step = iota
+	found        // the answer lies here
+	left         // this one is outside of the cgroup that is looked into
+)
+
+// ancestor weighs the tool uses that line[i] was begun with, below being its child on the line.
+func (l *line) ancestor(r *Resolver, ancestors []proc.Ancestor, i int, below session.Process, uses []session.ToolUse, inner *session.ToolUse) step {
+	up := r.up(ancestors, i)
+	defer up.release()
+	judge := func(u []session.ToolUse) verdict {
+		if len(u) == 0 {
+			return verdict{}
+		}
+		return r.clock.byChild(below.Start, u, up.adopts())
+	}
+	own := l.others(r.session, uses, inner, judge)
 	if inner == nil {
-		own := l.others(r.session, uses, nil, judge)
-		return l.weigh(judge(own), own)
+		return stop(l.weigh(judge(own), own))
 	}
-	switch placed(at.Process, inner.Cgroup) {
-	case within:
-		own := l.others(r.session, uses, inner, judge)
-		return l.weigh(judge(own), own) || contains(uses, *inner)
-	case unknown:
-		// It has exited: it was further in than the cgroup, or it was not.
-		l.maybe = append(l.maybe, judge(l.others(r.session, uses, inner, judge)).possible...)
+	if len(own) > 0 {
+		switch up.placed(inner.Cgroup) {
+		case within:
+			if l.weigh(judge(own), own) {
+				return found
+			}
+		case unknown:
+			// It has exited: it was further in than the cgroup, or it was not.
+			l.maybe = append(l.maybe, judge(own).possible...)
+		case outside:
+			return left
+		}
 	}
-	return contains(uses, *inner)
+	return stop(contains(uses, *inner))
+}
+
+func stop(yes bool) step {
+	if yes {
+		return found
+	}
+	return further
 }
 
 // others takes the tool uses of other sessions out of uses, noting those that the caller lies in, and
@@ -186,8 +215,30 @@ const (
 	outside
 )
 
-func placed(p session.Process, path string) place {
-	at, err := proc.Cgroup(p)
+// kin is an ancestor that is asked; the zero value one that has exited.
+type kin struct{ task *proc.Task }
+
+func (r *Resolver) up(ancestors []proc.Ancestor, i int) kin {
+	task, err := r.table.Ancestor(ancestors, i)
+	if err != nil {
+		return kin{}
+	}
+	return kin{task}
+}
+
+func (k kin) release() {
+	if k.task != nil {
+		k.task.Release()
+	}
+}
+
+func (k kin) adopts() bool { return k.task == nil || k.task.Adopts() }
+
+func (k kin) placed(path string) place {
+	if k.task == nil {
+		return unknown
+	}
+	at, err := k.task.Cgroup()
 	switch {
 	case err != nil:
 		return unknown

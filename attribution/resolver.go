@@ -83,11 +83,11 @@ func (r *Resolver) Attribute(ctx context.Context, pid, _ uint32) session.Attribu
 	}
 	defer task.Release()
 	l := r.follow(task, cgroup, now)
-	ancestors := task.Ancestors()
+	count := len(task.Ancestors())
 	if l.sure != nil {
-		ancestors = ancestors[:l.within]
+		count = l.within
 	}
-	return r.answer(l, r.listen(ctx, task, ancestors), now)
+	return r.answer(l, r.listen(ctx, task, count), now)
 }
 
 // look finds the caller's task. The kernel tells no pid for a caller outside of this process's pid

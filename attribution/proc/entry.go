@@ -1,9 +1,10 @@
 package proc
 
 import (
-	"golang.org/x/sys/unix"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"aimon.at/vfsd/session"
 )
@@ -22,6 +23,8 @@ type Task struct {
 	cgroup    int        // descriptor, -1 where not open
 	ancestors []Ancestor
 	walked    bool
+
+	adopts func() bool // whether it is the init of a pid namespace, which a process is for life
 
 	// environ is guarded apart, because reading through it can take as long as the process likes.
 	environMu sync.Mutex   // taken before mu
@@ -75,7 +78,8 @@ func (k *Task) identify() error {
 	return err
 }
 
-func (k *Task) readCgroup() (string, error) {
+// Cgroup returns the path of the task's cgroup v2 as it is now, "" where it has none.
+func (k *Task) Cgroup() (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.cgroup < 0 {
@@ -95,6 +99,19 @@ func (k *Task) readCgroup() (string, error) {
 	}
 	path, _ := ParseCgroup(b)
 	return path, nil
+}
+
+// Adopts reports whether the process is the init of a pid namespace, so that whoever hangs on it may
+// be an orphan of another line. It says so where it cannot tell.
+func (k *Task) Adopts() bool { return k.adopts() }
+
+func (k *Task) isInit() bool {
+	b, err := k.dir.read("status", statusLimit)
+	if err != nil {
+		return true
+	}
+	_, ns, err := ParseStatus(b)
+	return err != nil || ns[len(ns)-1] == 1
 }
 
 // Ancestors returns the line of the task's process, its parent first, as far as it can be followed.

@@ -2,8 +2,9 @@ package proc
 
 import (
 	"errors"
-	"golang.org/x/sys/unix"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrStuck says that an earlier read of the same environment has not come back for long.
@@ -12,7 +13,7 @@ var ErrStuck = errors.New("reading the environment is stuck")
 const stuckAfter = 50 * time.Millisecond
 
 // Environ reads the environment of the task as it was at its exec into buf and returns what there
-// was. cut says that there was more, or that the process has exited and cannot be asked. It can
+// was. cut says that there was more, or that the process cannot be asked: it has exited, or is in the middle of an exec. It can
 // block for as long as the process likes.
 func (k *Task) Environ(buf []byte) (env []byte, cut bool, err error) {
 	if began := k.since.Load(); began != 0 && time.Now().UnixNano()-began > int64(stuckAfter) {
@@ -34,7 +35,7 @@ func (k *Task) Environ(buf []byte) (env []byte, cut bool, err error) {
 	}
 	env, err = k.freshEnviron(buf)
 	if err == nil && len(env) == 0 {
-		return env, k.exited(), nil
+		return env, k.unset(), nil
 	}
 	return env, len(env) == len(buf), err
 }
@@ -58,9 +59,9 @@ func (k *Task) freshEnviron(buf []byte) ([]byte, error) {
 	return env, nil
 }
 
-// exited reports whether the process's first thread has exited, so that its empty environment says
-// nothing.
-func (k *Task) exited() bool {
+// unset reports whether an empty environment says nothing: the process's first thread has exited, or
+// it is in the middle of an exec, when the new memory is there and its environment is not yet.
+func (k *Task) unset() bool {
 	s, err := k.dir.stat()
-	return err != nil || s.State == 'Z' || s.State == 'X'
+	return err != nil || s.State == 'Z' || s.State == 'X' || s.EnvEnd == 0
 }

@@ -20,6 +20,7 @@ type Stat struct {
 	PPID       int    // the process id of the parent, never a thread's
 	ExitSignal int    // -1 for a thread that is not its process's first
 	Start      uint64 // clock ticks since boot
+	EnvEnd     uint64 // address; 0 for none, in the middle of an exec, and where the reader may not know
 }
 
 // Places of fields after the closing parenthesis of comm, the state being the first.
@@ -28,6 +29,7 @@ const (
 	fieldPPID       = 4 - 3
 	fieldStart      = 22 - 3
 	fieldExitSignal = 38 - 3
+	fieldEnvEnd     = 51 - 3
 )
 
 // ParseStat reads the content of /proc/PID/stat. The command name in it is chosen by the process
@@ -47,6 +49,9 @@ func ParseStat(b []byte) (Stat, error) {
 	s.PPID, errs[1] = strconv.Atoi(string(fields[fieldPPID]))
 	s.Start, errs[2] = strconv.ParseUint(string(fields[fieldStart]), 10, 64)
 	s.ExitSignal, errs[3] = strconv.Atoi(string(fields[fieldExitSignal]))
+	if len(fields) > fieldEnvEnd {
+		s.EnvEnd, _ = strconv.ParseUint(string(fields[fieldEnvEnd]), 10, 64)
+	}
 	if errors.Join(errs[:]...) != nil || s.PID <= 0 || s.PPID < 0 {
 		return Stat{}, ErrMalformed
 	}

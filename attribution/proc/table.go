@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"fmt"
 	"sync"
-
-	"aimon.at/vfsd/session"
 )
 
 // Table keeps descriptors and facts of the tasks that were looked at last. It is safe for
@@ -28,7 +26,7 @@ func NewTable(max int) *Table {
 // none. The caller releases the task.
 func (t *Table) Look(tid int) (*Task, string, error) {
 	if task := t.cached(tid); task != nil {
-		path, err := task.readCgroup()
+		path, err := task.Cgroup()
 		if err == nil {
 			return task, path, nil
 		}
@@ -39,7 +37,7 @@ func (t *Table) Look(tid int) (*Task, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	path, err := task.readCgroup()
+	path, err := task.Cgroup()
 	if err != nil {
 		task.Release()
 		return nil, "", err
@@ -48,9 +46,18 @@ func (t *Table) Look(tid int) (*Task, string, error) {
 	return task, path, nil
 }
 
-// Of is Look for a process that is known by its start time; ErrGone where its number is another's.
-func (t *Table) Of(p session.Process) (*Task, error) {
-	task, _, err := t.Look(p.PID)
+// Ancestor returns the task of line[i], line being all that Ancestors gave; an error where it is gone. What
+// is read through it fails where it has gone since. The caller releases the task.
+func (t *Table) Ancestor(line []Ancestor, i int) (*Task, error) {
+	p := line[i].Process
+	if task := t.cached(p.PID); task != nil {
+		if task.Process == p {
+			return task, nil
+		}
+		t.drop(task)
+		task.Release()
+	}
+	task, err := t.open(p.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +65,8 @@ func (t *Table) Of(p session.Process) (*Task, error) {
 		task.Release()
 		return nil, fmt.Errorf("%w: its number %d was given to another one", ErrGone, p.PID)
 	}
+	task.ancestors, task.walked = line[i+1:], true
+	t.keep(task)
 	return task, nil
 }
 
@@ -130,6 +139,7 @@ func (t *Table) open(tid int) (*Task, error) {
 		return nil, err
 	}
 	task := &Task{table: t, refs: 1, tid: tid, dir: d, cgroup: -1, environ: -1}
+	task.adopts = sync.OnceValue(task.isInit)
 	if err := task.identify(); err != nil {
 		task.Release()
 		return nil, err

@@ -14,7 +14,7 @@ import (
 var ErrGone = errors.New("process is gone")
 
 const (
-	statLimit   = 4096
+	statLimit   = 1024
 	statusLimit = 16 << 10
 	cgroupLimit = 16 << 10 // a path of 4,095 bytes and a dozen hierarchies of version 1
 )
@@ -53,7 +53,13 @@ func (d dir) read(name string, limit int) ([]byte, error) {
 }
 
 func (d dir) stat() (Stat, error) {
-	b, err := d.read("stat", statLimit)
+	fd, err := d.open("stat")
+	if err != nil {
+		return Stat{}, err
+	}
+	defer unix.Close(fd)
+	var buf [statLimit]byte
+	b, err := readAt(fd, buf[:])
 	if err != nil {
 		return Stat{}, err
 	}
@@ -96,11 +102,11 @@ func Self() bool {
 		return false
 	}
 	tgid, ns, err := ParseStatus(b)
-	link, linkErr := unixReadlink("/proc/self")
+	link, linkErr := readlink("/proc/self")
 	return err == nil && linkErr == nil && tgid == unix.Getpid() && len(ns) == 1 && link == strconv.Itoa(tgid)
 }
 
-func unixReadlink(path string) (string, error) {
+func readlink(path string) (string, error) {
 	var buf [64]byte
 	n, err := unix.Readlink(path, buf[:])
 	if err != nil {

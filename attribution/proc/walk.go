@@ -17,10 +17,7 @@ const (
 var errMoved = errors.New("parent was replaced")
 
 // Ancestor is a process on a caller's line.
-type Ancestor struct {
-	session.Process
-	Init bool // it is the init of a pid namespace: whoever hangs on it may be an orphan of another line
-}
+type Ancestor struct{ session.Process }
 
 // walk returns the ancestors of the process whose directory is d, the nearest first, as far as they
 // can be followed. With an error the list may lack what would come after.
@@ -45,7 +42,7 @@ func climb(child dir) ([]Ancestor, error) {
 	for len(list) < maxDepth && below.PPID > 0 {
 		parent, s, err := openParent(child, below)
 		if err == nil {
-			list = append(list, Ancestor{Process: session.Process{PID: s.PID, Start: s.Start}, Init: isInit(parent)})
+			list = append(list, Ancestor{session.Process{PID: s.PID, Start: s.Start}})
 		}
 		if child != first {
 			child.close()
@@ -87,16 +84,6 @@ func moved(err error) error {
 		return errMoved
 	}
 	return err
-}
-
-// isInit reports whether the process is the init of a pid namespace, and says so where it cannot tell.
-func isInit(d dir) bool {
-	b, err := d.read("status", statusLimit)
-	if err != nil {
-		return true
-	}
-	_, ns, err := ParseStatus(b)
-	return err != nil || ns[len(ns)-1] == 1
 }
 
 // sharesMemory reports whether two processes have the same memory: a child between vfork and exec

@@ -1,0 +1,69 @@
+package attribution
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"aimon.at/vfsd/attribution/proc"
+)
+
+// BenchmarkAttribute is the cost of one answer for a child of this process: warm with its descriptors
+// kept, cold with none.
+func BenchmarkAttribute(b *testing.B) {
+	parent, err := proc.Lookup(os.Getpid())
+	require.NoError(b, err)
+	path, err := proc.Cgroup(parent)
+	require.NoError(b, err)
+	for _, c := range []struct {
+		name  string
+		begin func(*fakeRegistry)
+		env   string
+	}{
+		{"none", func(*fakeRegistry) {}, ""},
+		{"window", func(f *fakeRegistry) { f.begin("T") }, ""},
+		{"ancestor", func(f *fakeRegistry) { f.begin("T", with(parent)) }, ""},
+		{"cgroup", func(f *fakeRegistry) { f.begin("T", in(path), with(parent)) }, ""},
+		{"declared", func(*fakeRegistry) {}, "T"},
+	} {
+		pid := benchCaller(b, c.env)
+		f := newFake()
+		c.begin(f)
+		b.Run(c.name+"/warm", func(b *testing.B) {
+			r := New("s1", f, quiet())
+			defer r.Close()
+			for b.Loop() {
+				ask(r, pid)
+			}
+		})
+		b.Run(c.name+"/cold", func(b *testing.B) {
+			r := New("s1", f, quiet())
+			defer r.Close()
+			for b.Loop() {
+				ask(r, pid)
+				r.table.Close()
+				r.table = proc.NewTable(defaultTasks)
+			}
+		})
+	}
+}
+
+// benchCaller starts a process that has a usual environment and, where id is not "", declares it.
+func benchCaller(b *testing.B, id string) uint32 {
+	b.Helper()
+	cat := exec.Command("/bin/cat")
+	cat.Env = os.Environ()
+	if id != "" {
+		cat.Env = append(cat.Env, envToolUse+"="+id)
+	}
+	in, err := cat.StdinPipe()
+	require.NoError(b, err)
+	require.NoError(b, cat.Start())
+	b.Cleanup(func() {
+		_ = in.Close()
+		_ = cat.Wait()
+	})
+	return uint32(cat.Process.Pid)
+}
