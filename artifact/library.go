@@ -153,9 +153,16 @@ func (l *Library) view(s *shelf, e Entry) View {
 	}
 	if !e.Final {
 		l.evaluate(s, &v, stamp)
+		if errors.Is(err, fs.ErrInvalid) {
+			v.State = noFile
+		}
 	}
 	return v
 }
+
+// noFile is the state of an open entry whose name turned out to be a symbolic link, a pipe or the
+// like that was renamed or linked: it is not shown, and dropped when it would become final.
+const noFile State = ""
 
 func stateOf(e Entry, id change.FileID, stamp change.Stamp, err error) State {
 	switch {

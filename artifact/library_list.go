@@ -118,6 +118,8 @@ func (l *Library) listOpen(s *shelf, q ListQuery, query Query, open []Entry, out
 
 func wanted(s *shelf, q ListQuery, v View) bool {
 	switch {
+	case !v.Final && v.State == noFile:
+		return false
 	case q.Writes:
 		return true
 	case !v.Artifact && !v.Removed:
