@@ -388,3 +388,19 @@ func TestRenamedSymlinkIsNoWrite(t *testing.T) {
 	require.Empty(t, b.list(artifact.ListQuery{Writes: true}))
 	require.Zero(t, b.recorder.Pending())
 }
+
+func TestUnlinkOfAnotherNameOfAFinalEntry(t *testing.T) {
+	b := newBench(t)
+	b.tree.Write("/a", "", by("A"))
+	b.tree.Link("/a", "/b", by("A"))
+	b.tree.Rename("/b", "/c", by("A"))
+	b.end("A")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
+	v := b.list(all)[0]
+	// A mount may say with the unlink what the file was like, or after it by a Touch.
+	b.recorder.Record(change.Event{Kind: change.Unlink, File: v.File, Path: "/x", Stamp: v.Stamp})
+	b.tree.Chmod("/c")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
+	b.tree.Unlink("/a")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
+}
