@@ -3,6 +3,7 @@ package artifact_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -362,4 +363,44 @@ func TestMimeTypes(t *testing.T) {
 		"/image.txt": "image/png", "/doc.pdf": "application/pdf", "/notes.txt": "text/plain; charset=utf-8",
 		"/bytes": "application/octet-stream", "/empty.csv": "text/csv; charset=utf-8", "/style.css": "text/css; charset=utf-8",
 	}, got)
+}
+
+func TestManyHardLinks(t *testing.T) {
+	b := newBench(t)
+	b.tree.Write("/0", "1", by("A"))
+	for i := range 1000 {
+		b.tree.Link("/0", fmt.Sprintf("/link%d", i), by("A"))
+	}
+	views := b.list(all)
+	require.Equal(t, "/link999", views[0].Path())
+	require.Len(t, views[0].Names, 100)
+	b.tree.Unlink("/link999")
+	require.Equal(t, "/link998", b.list(all)[0].Path())
+}
+
+func TestRenamedSymlinkIsNoWrite(t *testing.T) {
+	b := newBench(t)
+	// To a Tree a directory is as little a regular file as a symlink is.
+	b.tree.Behind(func() { b.tree.Write("/dir/file", "1", by("A")) })
+	b.recorder.Record(change.Event{Kind: change.Rename, File: change.FileID{Dev: 1, Ino: 99}, From: "/old", Path: "/dir", Who: by("B")})
+	require.Empty(t, b.list(artifact.ListQuery{Writes: true}))
+	b.end("B")
+	require.Empty(t, b.list(artifact.ListQuery{Writes: true}))
+	require.Zero(t, b.recorder.Pending())
+}
+
+func TestUnlinkOfAnotherNameOfAFinalEntry(t *testing.T) {
+	b := newBench(t)
+	b.tree.Write("/a", "", by("A"))
+	b.tree.Link("/a", "/b", by("A"))
+	b.tree.Rename("/b", "/c", by("A"))
+	b.end("A")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
+	v := b.list(all)[0]
+	// A mount may say with the unlink what the file was like, or after it by a Touch.
+	b.recorder.Record(change.Event{Kind: change.Unlink, File: v.File, Path: "/x", Stamp: v.Stamp})
+	b.tree.Chmod("/c")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
+	b.tree.Unlink("/a")
+	require.Equal(t, []string{"/c A live"}, b.paths(all))
 }

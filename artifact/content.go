@@ -18,9 +18,10 @@ func (l *Library) Open(ctx context.Context, id string) (Content, error) {
 	}
 	s := l.shelf(e.SessionID)
 	if s.recorder != nil {
-		// Changed attributes that wait for the index would make a final entry look replaced.
+		// Changed attributes that wait for the index would make a final entry look replaced. Where
+		// the index cannot be written the bytes are still there to be served.
 		if err := s.recorder.Flush(ctx); err != nil {
-			return nil, err
+			l.log.Warn("cannot write to the index before a download", keyID, id, keyError, err)
 		}
 		if e, err = l.entry(ctx, id); err != nil {
 			return nil, err

@@ -250,3 +250,31 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	require.Len(t, seen, tools*files)
 }
+
+func TestListingWhileTheIndexCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFaultBench(t)
+		library := artifact.NewLibrary(b.store, b.sessions, nil, slog.New(slog.DiscardHandler))
+		library.Attach("s1", b.Recorder, b.tree)
+		b.tree.Write("/written", "1", by("B"))
+		require.NoError(t, b.FinishToolUse(t.Context(), b.sessions.EndTool("B")))
+		b.tree.Write("/final", "1", by("A"))
+		b.store.set(errors.New("no space left on device"), nil)
+		require.Error(t, b.FinishToolUse(t.Context(), b.sessions.EndTool("A")))
+		b.tree.Write("/open", "1", byNobody())
+
+		l, err := library.List(t.Context(), artifact.ListQuery{SessionID: "s1"})
+		require.NoError(t, err)
+		var paths []string
+		for _, v := range l.Views {
+			paths = append(paths, v.Path())
+		}
+		require.Equal(t, []string{"/written", "/final", "/open"}, paths)
+		require.False(t, l.Views[1].Final, "it was not looked at before the index failed")
+		c, err := library.Open(t.Context(), l.Views[1].ID)
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		b.store.set(nil, nil)
+		b.close(t)
+	})
+}

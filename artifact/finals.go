@@ -6,8 +6,8 @@ import (
 	"aimon.at/vfsd/change"
 )
 
-// maxFinals bounds the memory of finals, about 150 bytes each.
-const maxFinals = 200_000
+// maxFinals bounds the memory of finals, about 250 bytes each.
+const maxFinals = 100_000
 
 // finals remembers which files got final entries lately, so that the index need not be asked about
 // every file that is touched: a file born after since has final entries only if it is in last.

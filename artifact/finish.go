@@ -16,7 +16,7 @@ import (
 const (
 	// finishChunk is how many entries become final at once, so that listings and events get their
 	// turn between.
-	finishChunk = 64
+	finishChunk = 256
 	// maxLooks is how often a file is looked at again because it changed meanwhile.
 	maxLooks = 3
 )

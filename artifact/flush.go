@@ -94,19 +94,23 @@ func (r *Recorder) takeRows() rowsTaken {
 	r.drainLocked()
 	taken := rowsTaken{pendingRows: r.pending}
 	r.pending = pendingRows{}
+	changed := make([]*openEntry, 0, len(r.dirty))
 	for e := range r.dirty {
-		if len(e.names) == 0 {
-			continue // no row until it is linked
+		if len(e.names) > 0 { // else it has no row until it is linked
+			changed = append(changed, e)
 		}
+	}
+	r.dirty = map[*openEntry]struct{}{}
+	slices.SortFunc(changed, func(a, b *openEntry) int { return cmp.Compare(a.ID, b.ID) })
+	taken.puts = make([]Entry, len(changed))
+	for i, e := range changed {
 		e.stored = true // as far as anybody can tell from here on
 		if e.moved && r.finals.possible(e.File) {
 			taken.moved = append(taken.moved, e)
 		}
 		e.moved = false
-		taken.puts = append(taken.puts, e.snapshot())
+		taken.puts[i] = e.snapshot()
 	}
-	clear(r.dirty)
-	slices.SortFunc(taken.puts, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
 	return taken
 }
 

@@ -105,7 +105,7 @@ func (l *Library) Show(ctx context.Context, id string) (View, error) {
 // entry returns an entry as it is recorded now, with everything that happened so far.
 func (l *Library) entry(ctx context.Context, id string) (Entry, error) {
 	for _, r := range l.recorders() {
-		if e, ok := r.openEntry(id); ok {
+		if e, ok := r.unwritten(id); ok {
 			return e, nil
 		}
 	}
@@ -124,11 +124,17 @@ func (l *Library) entry(ctx context.Context, id string) (Entry, error) {
 	return e, nil
 }
 
-// openEntry returns an open entry by id, after all events recorded so far.
-func (r *Recorder) openEntry(id string) (Entry, bool) {
+// unwritten returns an entry that is open, or final and not in the Store yet, after all events
+// recorded so far.
+func (r *Recorder) unwritten(id string) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drainLocked()
+	for _, e := range r.pending.finals {
+		if e.ID == id {
+			return e, true
+		}
+	}
 	e := r.open.entries[id]
 	if e == nil || len(e.names) == 0 {
 		return Entry{}, false
@@ -153,9 +159,16 @@ func (l *Library) view(s *shelf, e Entry) View {
 	}
 	if !e.Final {
 		l.evaluate(s, &v, stamp)
+		if errors.Is(err, fs.ErrInvalid) {
+			v.State = noFile
+		}
 	}
 	return v
 }
+
+// noFile is the state of an open entry whose name turned out to be a symbolic link, a pipe or the
+// like that was renamed or linked: it is not shown, and dropped when it would become final.
+const noFile State = ""
 
 func stateOf(e Entry, id change.FileID, stamp change.Stamp, err error) State {
 	switch {

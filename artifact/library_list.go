@@ -28,7 +28,7 @@ func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 			query.Executions = append(query.Executions, l.sessions.Forks(q.SessionID, q.ExecutionID)...)
 		}
 	}
-	open, upTo, err := l.snapshot(ctx, s, q.SessionID)
+	unwritten, upTo, err := l.snapshot(ctx, s, q.SessionID)
 	if err != nil {
 		return Listing{}, fmt.Errorf("list artifacts: %w", err)
 	}
@@ -38,36 +38,39 @@ func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 		return Listing{}, fmt.Errorf("list artifacts: %w", err)
 	}
 	if !full {
-		l.listOpen(s, q, query, open, &out)
+		l.listUnwritten(s, q, query, unwritten, &out)
 	}
 	return out, nil
 }
 
-// snapshot returns what makes a list one moment's: the entries that are open then and the greatest
-// sequence number given until then.
-func (l *Library) snapshot(ctx context.Context, s *shelf, sessionID string) (open []Entry, upTo uint64, err error) {
+// snapshot returns what makes a list one moment's: the entries that are open then, before them
+// final ones that the Store does not have yet, and the greatest sequence number given until then.
+func (l *Library) snapshot(ctx context.Context, s *shelf, sessionID string) (unwritten []Entry, upTo uint64, err error) {
 	if s.recorder != nil {
-		return s.recorder.snapshot(ctx)
+		unwritten, upTo = s.recorder.snapshot(ctx)
+		return unwritten, upTo, nil
 	}
-	open, err = l.store.OpenEntries(ctx, sessionID)
+	open, err := l.store.OpenEntries(ctx, sessionID)
 	return open, math.MaxUint64, err
 }
 
-func (r *Recorder) snapshot(ctx context.Context) (open []Entry, upTo uint64, err error) {
+// snapshot also works where the index cannot be written: what it should have comes from memory then.
+func (r *Recorder) snapshot(ctx context.Context) (unwritten []Entry, upTo uint64) {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	if err := r.flush(ctx); err != nil {
-		return nil, 0, err
+		r.log.Warn("cannot write to the index: what is not in it is listed from memory", keyError, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var open []Entry
 	for _, e := range r.open.entries {
 		if len(e.names) > 0 {
 			open = append(open, e.snapshot())
 		}
 	}
 	slices.SortFunc(open, byCreation)
-	return open, r.seq, nil
+	return append(slices.Clone(r.pending.finals), open...), r.seq
 }
 
 // listFinal reports full where the limit was reached before the end.
@@ -102,11 +105,11 @@ func (l *Library) listFinal(ctx context.Context, s *shelf, q ListQuery, query Qu
 	}
 }
 
-// listOpen adds the open entries that match. They have no number to go on from, so a limit does
-// not cut them.
-func (l *Library) listOpen(s *shelf, q ListQuery, query Query, open []Entry, out *Listing) {
-	for _, e := range open {
-		if len(query.Executions) > 0 && !slices.Contains(query.Executions, e.Who.ExecutionID) ||
+// listUnwritten adds the open entries that match. They have no number to go on from, so a limit
+// does not cut them.
+func (l *Library) listUnwritten(s *shelf, q ListQuery, query Query, unwritten []Entry, out *Listing) {
+	for _, e := range unwritten {
+		if e.Final && e.Seq <= q.From || len(query.Executions) > 0 && !slices.Contains(query.Executions, e.Who.ExecutionID) ||
 			q.ToolUseID != "" && e.Who.ToolUseID != q.ToolUseID {
 			continue
 		}
@@ -118,6 +121,8 @@ func (l *Library) listOpen(s *shelf, q ListQuery, query Query, open []Entry, out
 
 func wanted(s *shelf, q ListQuery, v View) bool {
 	switch {
+	case !v.Final && v.State == noFile:
+		return false
 	case q.Writes:
 		return true
 	case !v.Artifact && !v.Removed:

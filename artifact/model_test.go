@@ -212,8 +212,9 @@ func (r *reference) lines() (final, open []string) {
 // machine runs random operations on the tree and tells the reference.
 type machine struct {
 	*bench
-	ref  reference
-	open map[string]bool // tool uses
+	ref       reference
+	open      map[string]bool // tool uses; C is in the fork f1
+	forkEnded bool
 }
 
 var (
@@ -228,6 +229,10 @@ func (m *machine) who(t *rapid.T) session.Attribution {
 	}
 	who := by(id)
 	who.Late = !m.open[id]
+	if id == "C" {
+		who.ExecutionID = "f1"
+		who.Late = who.Late || m.forkEnded
+	}
 	return who
 }
 
@@ -344,6 +349,14 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.end(id)
 			m.ref.finish(func(e *refEntry) bool { return e.who.ToolUseID == id })
 		},
+		"end of the fork": func(t *rapid.T) {
+			if m.forkEnded {
+				t.Skip("it has ended")
+			}
+			m.forkEnded = true
+			require.NoError(t, m.recorder.FinishExecution(context.Background(), m.sessions.End("f1")))
+			m.ref.finish(func(e *refEntry) bool { return e.who.ExecutionID == "f1" })
+		},
 		"mark": func(t *rapid.T) {
 			mark := m.mark()
 			m.ref.finish(func(e *refEntry) bool { return !m.open[e.who.ToolUseID] })
@@ -401,7 +414,8 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{bench: newBench(t), open: map[string]bool{"A": true, "B": true, "C": true}}
 		m.ref.known = map[uint64][]string{}
-		m.sessions.BeginTool("C", "e1")
+		m.sessions.Begin("f1", "e1", true)
+		m.sessions.BeginTool("C", "f1")
 		t.Repeat(m.actions())
 	})
 }

@@ -8,6 +8,10 @@ import (
 	"aimon.at/vfsd/session"
 )
 
+// maxNames bounds the known names of one file: they are written with every change of an entry, and
+// a file system allows tens of thousands of hard links.
+const maxNames = 100
+
 // openFile is an inode that has open entries, with the names it is known by.
 type openFile struct {
 	id      change.FileID
@@ -142,6 +146,20 @@ func (s *openSet) claim(path string, f *openFile, shown func(*openEntry) bool) {
 	}
 	for _, e := range f.entries {
 		e.learn(n, shown(e))
+	}
+	if len(f.names) > maxNames {
+		s.forgetName(f)
+	}
+}
+
+// forgetName drops the oldest known name of a file that no entry shows.
+func (s *openSet) forgetName(f *openFile) {
+	shows := func(e *openEntry, n *nameNode) bool { return len(e.names) > 0 && e.names[len(e.names)-1] == n }
+	for _, n := range f.names {
+		if !slices.ContainsFunc(f.entries, func(e *openEntry) bool { return shows(e, n) }) {
+			s.lose(n)
+			return
+		}
 	}
 }
 

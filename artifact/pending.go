@@ -72,8 +72,8 @@ func (r *Recorder) rewriteAll() {
 
 // touch notes changed attributes of a file that may have final entries.
 func (r *Recorder) touch(f change.FileID, before, after change.Stamp) {
-	if before == after || before.Size != after.Size || !r.finals.possible(f) {
-		return
+	if before == (change.Stamp{}) || before == after || before.Size != after.Size || !r.finals.possible(f) {
+		return // not known what it was like, or nothing to follow
 	}
 	p := &r.pending
 	if i, known := p.last[f]; known && p.touches[i].after == before {

@@ -16,7 +16,11 @@ type queue struct {
 	mu     sync.Mutex // guards all below
 	events []change.Event
 	writes map[writeKey]int // index in events of the writes since the last other event
+	spare  []change.Event   // what take returned last, empty
 }
+
+// maxSpare is how many events are kept room for.
+const maxSpare = 1024
 
 type writeKey struct {
 	file      change.FileID
@@ -55,14 +59,26 @@ func (q *queue) coalesce(e change.Event) bool {
 	return false
 }
 
-// take returns all events and leaves none.
+// take returns all events and leaves none. The caller gives the slice back when it is done with it.
 func (q *queue) take() []change.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	events := q.events
-	q.events = nil
-	clear(q.writes)
+	q.events, q.spare = q.spare, nil
+	if len(q.writes) > 0 {
+		q.writes = map[writeKey]int{}
+	}
 	return events
+}
+
+// giveBack takes a slice for use again, unless a burst made it large.
+func (q *queue) giveBack(events []change.Event) {
+	clear(events)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if cap(events) <= maxSpare {
+		q.spare = events[:0]
+	}
 }
 
 func (q *queue) len() int {

@@ -158,9 +158,11 @@ func (r *Recorder) drain() {
 }
 
 func (r *Recorder) drainLocked() {
-	for _, e := range r.queue.take() {
-		r.apply(e)
+	events := r.queue.take()
+	for i := range events {
+		r.apply(events[i])
 	}
+	r.queue.giveBack(events)
 }
 
 func (r *Recorder) applyLoop(ctx context.Context) {
