@@ -105,7 +105,8 @@ func (x *Index) applyPart(ctx context.Context, part []artifact.Mutation) error {
 	})
 	switch {
 	case err == nil:
-		return x.fold(ctx, long)
+		x.fold(ctx, long)
+		return nil
 	case !errors.Is(err, badger.ErrTxnTooBig):
 		return fmt.Errorf("index: record: %w", err)
 	case len(part) == 1:

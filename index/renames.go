@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -94,8 +93,11 @@ func trim(tx *badger.Txn, sessionID string) (kept uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !open {
+	if !open { // the log begins anew: nobody remembers a generation of it
 		needed = last
+		if err := tx.Delete(generationKey(sessionID)); err != nil {
+			return 0, err
+		}
 	}
 	var done [][]byte
 	err = scan(tx, under(kindRename, sessionID), nil, func(k []byte, _ *badger.Item) (bool, error) {
@@ -113,8 +115,8 @@ func trim(tx *badger.Txn, sessionID string) (kept uint64, err error) {
 }
 
 // fold rewrites the open entries of the sessions with their names as they are now, so that their
-// logs can go.
-func (x *Index) fold(ctx context.Context, sessions []string) error {
+// logs can go. It is an economy: where it fails the log stays long, and what was applied stays applied.
+func (x *Index) fold(ctx context.Context, sessions []string) {
 	for _, id := range sessions {
 		for more := true; more; {
 			err := x.update(ctx, func(tx *badger.Txn) (err error) {
@@ -122,11 +124,11 @@ func (x *Index) fold(ctx context.Context, sessions []string) error {
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("index: shorten the rename log: %w", err)
+				x.log.Warn("the rename log could not be shortened", "session", id, "error", err)
+				more = false
 			}
 		}
 	}
-	return nil
 }
 
 // foldSome rewrites the entries that are furthest behind.

@@ -35,19 +35,23 @@ func New() *Store {
 	}
 }
 
+// PutSession implements session.Store.
 func (s *Store) PutSession(_ context.Context, v session.Session) error {
 	return put(s, s.sessions, v.ID, v)
 }
 
+// Session implements session.Store.
 func (s *Store) Session(_ context.Context, id string) (session.Session, error) {
 	return get(s, s.sessions, id, "session", id)
 }
 
+// Sessions implements session.Store.
 func (s *Store) Sessions(context.Context) ([]session.Session, error) {
 	return sorted(s, s.sessions, func(session.Session) bool { return true },
 		func(v session.Session) (time.Time, string) { return v.CreatedAt, v.ID }), nil
 }
 
+// DeleteSession implements session.Store.
 func (s *Store) DeleteSession(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,29 +72,35 @@ func (s *Store) DeleteSession(_ context.Context, id string) error {
 	return nil
 }
 
+// PutExecution implements session.Store.
 func (s *Store) PutExecution(_ context.Context, v session.Execution) error {
 	v.EndedAt = clone(v.EndedAt)
 	return put(s, s.executions, key{v.SessionID, v.ID}, v)
 }
 
+// Execution implements session.Store.
 func (s *Store) Execution(_ context.Context, sessionID, id string) (session.Execution, error) {
 	return get(s, s.executions, key{sessionID, id}, "execution", id)
 }
 
+// Executions implements session.Store.
 func (s *Store) Executions(_ context.Context, sessionID string) ([]session.Execution, error) {
 	return sorted(s, s.executions, func(v session.Execution) bool { return v.SessionID == sessionID },
 		func(v session.Execution) (time.Time, string) { return v.BeganAt, v.ID }), nil
 }
 
+// PutToolUse implements session.Store.
 func (s *Store) PutToolUse(_ context.Context, v session.ToolUse) error {
 	v.EndedAt, v.Artifact, v.Process = clone(v.EndedAt), clone(v.Artifact), clone(v.Process)
 	return put(s, s.toolUses, key{v.SessionID, v.ID}, v)
 }
 
+// ToolUse implements session.Store.
 func (s *Store) ToolUse(_ context.Context, sessionID, id string) (session.ToolUse, error) {
 	return get(s, s.toolUses, key{sessionID, id}, "tool use", id)
 }
 
+// ToolUses implements session.Store.
 func (s *Store) ToolUses(_ context.Context, sessionID string, openOnly bool) ([]session.ToolUse, error) {
 	return sorted(s, s.toolUses, func(v session.ToolUse) bool { return v.SessionID == sessionID && (v.Open() || !openOnly) },
 		func(v session.ToolUse) (time.Time, string) { return v.BeganAt, v.ID }), nil
