@@ -43,28 +43,38 @@ type fakeKey struct{}
 func startDaemon(e *testscript.Env) error {
 	f := servertest.New()
 	f.Now = func() time.Time { return time.Now().Add(-5*time.Minute - time.Second) }
+	path, stop, err := serve(f)
+	if err != nil {
+		return err
+	}
+	e.Defer(stop)
+	e.Setenv("VFSD_SOCKET", path)
+	e.Values[fakeKey{}] = f
+	return nil
+}
+
+// serve serves f on a socket of its own until stop is called.
+func serve(f *servertest.Fake) (path string, stop func(), err error) {
+	// The directories of tests are too deep for a socket's address.
 	dir, err := os.MkdirTemp("/tmp", "vfsctl-test-")
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	path := filepath.Join(dir, "s")
+	path = filepath.Join(dir, "s")
 	l, err := server.Listen(path)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	cfg := server.Config{Version: "1.2.3", Socket: path, HTTP: "127.0.0.1:8750", PublicURL: "http://127.0.0.1:8750", StateDir: "/state"}
 	srv := server.New(cfg, f.Needs(), prometheus.NewRegistry(), servertest.Logger())
 	served := make(chan error)
 	go func() { served <- srv.Serve(ctx, l) }()
-	e.Defer(func() {
-		stop()
+	return path, func() {
+		cancel()
 		<-served
 		os.RemoveAll(dir)
-	})
-	e.Setenv("VFSD_SOCKET", path)
-	e.Values[fakeKey{}] = f
-	return nil
+	}, nil
 }
 
 // fake changes what the daemon has:

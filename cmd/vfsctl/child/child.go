@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -182,17 +183,25 @@ func follow(pid int) (status int) {
 // continues the command, where it was not continued together with it.
 func stopWith(pid int) {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	if stopped(pid) {
+	if continued(pid) {
+		return
+	}
+	// The shell continues the whole group, and this process may be the first one in it to run.
+	time.Sleep(groupTime)
+	if !continued(pid) {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
 }
 
-// stopped reads the state in /proc/PID/stat, which follows the last parenthesis of the name.
-func stopped(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	i := strings.LastIndexByte(string(b), ')')
-	return i >= 0 && i+2 < len(b) && b[i+2] == 'T'
+// groupTime is plenty for the kernel to send one signal to all of a process group.
+const groupTime = 5 * time.Millisecond
+
+// continued reports whether the command was sent SIGCONT since it stopped, or has even stopped again or
+// ended meanwhile. The kernel notes that when the signal is sent, not when the command gets to run. What
+// it noted is left for follow.
+func continued(pid int) bool {
+	var info unix.Siginfo
+	const news = unix.WCONTINUED | unix.WSTOPPED | unix.WEXITED | unix.WNOHANG | unix.WNOWAIT
+	err := unix.Waitid(unix.P_PID, pid, &info, news, nil)
+	return err == nil && info.Signo == int32(unix.SIGCHLD)
 }

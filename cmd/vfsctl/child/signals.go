@@ -10,11 +10,11 @@ import (
 const lastSignal = syscall.Signal(64)
 
 // passed reports whether a signal is caught and passed on. Left out are those that cannot be caught, that
-// are about this process itself (faults, its child, its pipes, its timers), and that the Go runtime
-// and the C library use.
+// are about this process itself (faults, its child, its pipes, its timers), that the Go runtime and the C
+// library use, and SIGCONT, which stopWith sees to.
 func passed(s syscall.Signal) bool {
 	switch s {
-	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGPROF,
+	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCONT, unix.SIGCHLD, unix.SIGPIPE, unix.SIGURG, unix.SIGPROF,
 		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSYS, unix.SIGSTKFLT,
 		32, 33, 34:
 		return false
@@ -57,18 +57,9 @@ func (c *Command) pass(pid, held int, done <-chan struct{}) {
 			} else if fromTerminal(sig) {
 				continue
 			}
-			deliver(pid, sig)
+			_ = syscall.Kill(pid, sig)
 		}
 	}
-}
-
-// deliver passes one signal on. SIGCONT is only for a command that is stopped: the one that wakes this
-// process and its command together would arrive twice.
-func deliver(pid int, s syscall.Signal) {
-	if s == unix.SIGCONT && !stopped(pid) {
-		return
-	}
-	_ = syscall.Kill(pid, s)
 }
 
 // ignored returns the signals that the caller ignores, for nohup and background jobs. The Go runtime
