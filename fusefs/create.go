@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"time"
 
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/change"
@@ -60,6 +61,11 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	return status(f.begin(dir, "", made, in, who, out))
 }
 
+// fresh is how long the kernel may trust the attributes of a new file: most programs look at it
+// right after they made it. The kernel itself knows what is written to it but by a mapping, which
+// moves the times alone, and in less than this by no more than a tick of the clock.
+const fresh = 10 * time.Millisecond
+
 // begin opens what was just made with the descriptor that made it.
 func (f *fileSystem) begin(dir *node, name string, made *worktree.Desc, in *fuse.CreateIn, who session.Attribution, out *fuse.CreateOut) error {
 	var st worktree.Stat
@@ -72,6 +78,7 @@ func (f *fileSystem) begin(dir *node, name string, made *worktree.Desc, in *fuse
 		return err
 	}
 	f.fillEntry(n, &st, &out.EntryOut)
+	out.SetAttrTimeout(min(f.timeout, fresh))
 	f.order.do(nil, func() change.Event {
 		e := change.Event{Kind: change.Write, File: n.file, Stamp: st.Stamp(), Who: who}
 		if name != "" {

@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxWrite bounds one read or write of plain mode.
-	maxWrite = 1 << 20
+	maxWrite = 128 << 10
 
 	// maxBackground is how many requests the kernel sends without waiting: readahead, releases.
 	maxBackground = 64
