@@ -117,6 +117,6 @@ func (r *Recorder) quiet() []*openEntry {
 
 // executionEnded reports true for an unknown execution: nothing will end it.
 func (r *Recorder) executionEnded(id string) bool {
-	x, ok := r.cfg.Sessions.LookupExecution(r.sessionID, id)
+	x, ok := r.cfg.Sessions.ExecutionOf(r.sessionID, id)
 	return !ok || x.Status.Ended()
 }

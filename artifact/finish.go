@@ -180,7 +180,7 @@ func (r *Recorder) rule(rules *pass, e *Entry) {
 
 // standard is the execution's default for undeclared files.
 func (r *Recorder) standard(executionID string) bool {
-	e, ok := r.cfg.Sessions.LookupExecution(r.sessionID, executionID)
+	e, ok := r.cfg.Sessions.ExecutionOf(r.sessionID, executionID)
 	if !ok {
 		r.log.Warn("unknown execution: its undeclared files are no artifacts", keyID, executionID)
 	}

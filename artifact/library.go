@@ -195,7 +195,7 @@ func (l *Library) evaluate(s *shelf, v *View, stamp change.Stamp) {
 	if s.pass == nil {
 		s.pass = s.rules.pass()
 	}
-	x, _ := l.sessions.LookupExecution(v.SessionID, v.Who.ExecutionID)
+	x, _ := l.sessions.ExecutionOf(v.SessionID, v.Who.ExecutionID)
 	d := s.pass.decide(v.Path(), v.Who.Artifact, x.Artifacts)
 	v.Artifact, v.Reason = d.Artifact, d.Reason
 }

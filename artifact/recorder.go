@@ -18,8 +18,8 @@ type Sessions interface {
 	// ToolUseOpen reports whether the tool use was begun and has not ended.
 	ToolUseOpen(sessionID, id string) bool
 
-	// LookupExecution returns an execution, false where there is none of that id.
-	LookupExecution(sessionID, id string) (session.Execution, bool)
+	// ExecutionOf returns an execution, false where there is none of that id.
+	ExecutionOf(sessionID, id string) (session.Execution, bool)
 
 	// Forks returns the ids of all executions below one: its forks, theirs, and so on.
 	Forks(sessionID, executionID string) []string

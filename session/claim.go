@@ -99,7 +99,10 @@ func (c *Controller) reserveUse(l *live, r *run, t ToolUse) (*use, error) {
 	if err := c.cgroupFree(t.Cgroup); err != nil {
 		return nil, err
 	}
-	t.ExecutionID, t.BeganAt = r.ID, c.now()
+	t.ExecutionID = r.ID
+	if t.BeganAt.IsZero() {
+		t.BeganAt = c.now()
+	}
 	u := &use{ToolUse: t, begin: newBegin()}
 	l.uses[t.ID] = u
 	if t.Origin == OriginEnvironment {

@@ -36,6 +36,7 @@ type Controller struct {
 	log       *slog.Logger
 	processOf func(pid int) (Process, uint32, error)
 	clock     func() time.Time
+	edge      func(context.Context) time.Time
 	lastTime  atomic.Int64 // nanoseconds since the epoch
 
 	mu        sync.RWMutex // guards everything below, and what live, run and use say
@@ -110,6 +111,13 @@ type Option func(*Controller)
 // WithClock replaces time.Now.
 func WithClock(now func() time.Time) Option { return func(c *Controller) { c.clock = now } }
 
+// WithEdge sets how to wait for a time at which a tool use that is told by its process begins or ends:
+// one that lies on no start time of a child (attribution.NextTick). Without it they begin and end
+// at once.
+func WithEdge(wait func(context.Context) time.Time) Option {
+	return func(c *Controller) { c.edge = wait }
+}
+
 // WithProcesses replaces ReadProcess.
 func WithProcesses(of func(pid int) (Process, uint32, error)) Option {
 	return func(c *Controller) { c.processOf = of }
@@ -124,6 +132,9 @@ func New(store Store, log *slog.Logger, opts ...Option) (*Controller, error) {
 	for _, o := range opts {
 		o(c)
 	}
+	if c.edge == nil {
+		c.edge = func(context.Context) time.Time { return c.clock() }
+	}
 	if err := c.load(context.Background()); err != nil {
 		return nil, fmt.Errorf("load the sessions: %w", err)
 	}
@@ -135,10 +146,21 @@ func newLive(s Session) *live {
 }
 
 // now returns the time in UTC, each one later than the one before: it is the order of beginning.
-func (c *Controller) now() time.Time {
+func (c *Controller) now() time.Time { return c.notBefore(c.clock()) }
+
+// turningPoint returns the time at which t begins or ends. What belongs to a tool use that has a
+// process and no cgroup is told by start times, which the kernel counts in ticks.
+func (c *Controller) turningPoint(ctx context.Context, t ToolUse) time.Time {
+	if t.Process != nil && t.Cgroup == "" && t.Origin == OriginAPI {
+		return c.notBefore(c.edge(ctx))
+	}
+	return c.now()
+}
+
+func (c *Controller) notBefore(t time.Time) time.Time {
 	for {
 		last := c.lastTime.Load()
-		next := max(c.clock().UnixNano(), last+1)
+		next := max(t.UnixNano(), last+1)
 		if c.lastTime.CompareAndSwap(last, next) {
 			return time.Unix(0, next).UTC()
 		}

@@ -143,6 +143,25 @@ func (c *Controller) CollectIn(sessionID, declared string, toolUse *ToolUse) (Ex
 	return c.executionOf(r), nil
 }
 
+// CollectInto returns the id of the execution that a change by hand is collected in: the tool use's,
+// for "" the current one. It is ErrNotFound where the tool use was never begun.
+func (c *Controller) CollectInto(sessionID, toolUseID string) (string, error) {
+	var t *ToolUse
+	if toolUseID != "" {
+		l := c.liveOf(sessionID)
+		if l == nil {
+			return "", noSession(sessionID)
+		}
+		known, err := c.toolUse(context.Background(), l, toolUseID)
+		if err != nil {
+			return "", err
+		}
+		t = &known
+	}
+	e, err := c.CollectIn(sessionID, "", t)
+	return e.ID, err
+}
+
 func (c *Controller) openExecution(l *live, id string) (Execution, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

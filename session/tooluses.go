@@ -32,6 +32,7 @@ func (c *Controller) BeginToolUse(ctx context.Context, caller Caller, s ToolUseS
 		ID: s.ID, SessionID: l.ID, ExecutionID: s.ExecutionID, Origin: OriginAPI,
 		Artifact: s.Artifact, Process: process, Cgroup: s.Cgroup,
 	}
+	t.BeganAt = c.turningPoint(ctx, t)
 	for {
 		u, mine, err := c.claim(ctx, l, t)
 		switch {
@@ -129,7 +130,7 @@ func (c *Controller) endUse(ctx context.Context, l *live, u *use) (ToolUse, erro
 }
 
 func (c *Controller) endUseInTurn(ctx context.Context, l *live, u *use) (ToolUse, error) {
-	t := c.markUseEnded(l, u)
+	t := c.markUseEnded(ctx, l, u)
 	if u.done {
 		return t, nil
 	}
@@ -150,12 +151,16 @@ func (c *Controller) endUseInTurn(ctx context.Context, l *live, u *use) (ToolUse
 }
 
 // markUseEnded makes the writes from here on late.
-func (c *Controller) markUseEnded(l *live, u *use) ToolUse {
+func (c *Controller) markUseEnded(ctx context.Context, l *live, u *use) ToolUse {
+	t := c.valueOf(u)
+	if !t.Open() {
+		return t
+	}
+	at := c.turningPoint(ctx, t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if u.Open() {
-		now := c.now()
-		u.EndedAt = &now
+		u.EndedAt = &at
 		if u.Origin == OriginEnvironment {
 			l.declared--
 		}

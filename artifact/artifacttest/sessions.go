@@ -68,8 +68,8 @@ func (s *Sessions) ToolUseOpen(_, id string) bool {
 	return t != nil && t.open
 }
 
-// LookupExecution returns an execution.
-func (s *Sessions) LookupExecution(_, id string) (session.Execution, bool) {
+// ExecutionOf returns an execution.
+func (s *Sessions) ExecutionOf(_, id string) (session.Execution, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x, ok := s.executions[id]

@@ -48,10 +48,10 @@ func newDaemon(cfg config, web net.Listener, log *slog.Logger) (_ *vfsd, err err
 			err = errors.Join(err, d.close(context.Background()))
 		}
 	}()
-	if d.sessions, err = session.New(d.index, log); err != nil {
+	if d.sessions, err = session.New(d.index, log, session.WithEdge(attribution.NextTick)); err != nil {
 		return nil, err
 	}
-	d.library = artifact.NewLibrary(d.index, asked{d.sessions}, d.unmounted, log)
+	d.library = artifact.NewLibrary(d.index, d.sessions, d.unmounted, log)
 	d.tokens = artifact.NewTokens(d.index, d.library, artifact.TokenConfig{MaxTTL: time.Duration(cfg.MaxTokenTTL)})
 	if d.watcher, err = attribution.NewWatcher(d.declaredGone, log); err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 	}
 	tree := files{mt.tree}
 	mt.recorder, err = artifact.NewRecorder(ctx, artifact.RecorderConfig{
-		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: asked{m.d.sessions}, Log: m.log,
+		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: m.d.sessions, Log: m.log,
 	})
 	if err != nil {
 		return err
