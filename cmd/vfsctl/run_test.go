@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -98,22 +99,24 @@ func TestRunStopsAndContinuesWithItsCommand(t *testing.T) {
 	require.Equal(t, 9, exitOf(t, cmd))
 }
 
-// openTerminal returns both ends of a new pseudo-terminal.
-func openTerminal(t *testing.T) (master, slave *os.File) {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+// openTerminal returns both ends of a new pseudo-terminal. The master's reads can have a deadline.
+func openTerminal(t *testing.T) (fd int, master, slave *os.File) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
+	master = os.NewFile(uintptr(fd), "/dev/ptmx")
 	t.Cleanup(func() { master.Close() })
-	require.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	require.NoError(t, err)
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
-	return master, slave
+	return fd, master, slave
 }
 
 // terminalShell is an interactive shell on a terminal.
 type terminalShell struct {
 	t      *testing.T
+	fd     int // the master's
 	master *os.File
 	seen   strings.Builder
 }
@@ -126,6 +129,7 @@ func (s *terminalShell) send(text string) {
 // until reads until the terminal shows text, and returns what it showed before.
 func (s *terminalShell) until(text string) string {
 	b := make([]byte, 1024)
+	require.NoError(s.t, s.master.SetReadDeadline(time.Now().Add(time.Minute)))
 	for {
 		if before, after, ok := strings.Cut(s.seen.String(), text); ok {
 			s.seen.Reset()
@@ -139,7 +143,7 @@ func (s *terminalShell) until(text string) string {
 }
 
 func startShell(t *testing.T) *terminalShell {
-	master, slave := openTerminal(t)
+	fd, master, slave := openTerminal(t)
 	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
 	cmd.Env = append(os.Environ(), "PS1=ready:", "FIFO="+t.TempDir()+"/fifo", "TELLER="+teller)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
@@ -150,7 +154,7 @@ func startShell(t *testing.T) *terminalShell {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	s := &terminalShell{t: t, master: master}
+	s := &terminalShell{t: t, fd: fd, master: master}
 	s.until("ready:")
 	s.send("stty -echo; mkfifo $FIFO\n")
 	s.until("ready:")
@@ -168,7 +172,7 @@ func TestRunOnATerminal(t *testing.T) {
 	s.until("got INT")
 	s.send("\x1c")
 	require.NotContains(t, s.until("got QUIT"), "got", "ctrl-C reached the command once")
-	require.NoError(t, unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90}))
+	require.NoError(t, unix.IoctlSetWinsize(s.fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90}))
 	require.NotContains(t, s.until("got WINCH"), "got")
 
 	// Suspended and resumed by the shell's job control, twice.

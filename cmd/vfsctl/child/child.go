@@ -20,10 +20,12 @@ package child
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +46,7 @@ type Command struct {
 
 	signals chan os.Signal
 	ignored map[syscall.Signal]bool
+	resumed atomic.Int64 // when this process last went on after a stop; nanoseconds
 }
 
 // NotRun says why a command cannot be run and what the shell's status for that is.
@@ -137,7 +140,7 @@ func (c *Command) Run(env []string) (status int, err error) {
 		defer close(finished)
 		c.pass(pid, held, done)
 	}()
-	status = follow(pid)
+	status = c.follow(pid)
 	close(done)
 	<-finished
 	return status, nil
@@ -161,7 +164,7 @@ func (c *Command) start(env []string) (pid int, err error) {
 }
 
 // follow waits for the command to end and meanwhile stops and goes on with it.
-func follow(pid int) (status int) {
+func (c *Command) follow(pid int) (status int) {
 	for {
 		var ws syscall.WaitStatus
 		_, err := syscall.Wait4(pid, &ws, syscall.WUNTRACED, nil)
@@ -174,7 +177,9 @@ func follow(pid int) (status int) {
 		case ws.Signaled():
 			return statusSignal + int(ws.Signal())
 		case ws.Stopped():
+			c.resumed.Store(math.MaxInt64) // not yet
 			stopWith(pid)
+			c.resumed.Store(time.Now().UnixNano())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package child
 
 import (
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,20 @@ func fromTerminal(s syscall.Signal) bool {
 	return false
 }
 
+// dispatchTime is plenty for a caught signal to get from the runtime's handler to pass.
+const dispatchTime = 100 * time.Millisecond
+
+// stale reports whether s is a stop signal from before this process went on. The one of a ctrl-Z may
+// arrive only now, when the shell has the terminal back and fromTerminal cannot tell any more. The kernel too
+// forgets pending stop signals at SIGCONT.
+func (c *Command) stale(s syscall.Signal) bool {
+	switch s {
+	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+		return time.Since(time.Unix(0, c.resumed.Load())) < dispatchTime
+	}
+	return false
+}
+
 // foreground reports whether this process is in the foreground of its terminal, where it has one.
 func foreground() bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -54,7 +69,7 @@ func (c *Command) pass(pid, held int, done <-chan struct{}) {
 			sig := s.(syscall.Signal)
 			if held > 0 {
 				held--
-			} else if fromTerminal(sig) {
+			} else if fromTerminal(sig) || c.stale(sig) {
 				continue
 			}
 			_ = syscall.Kill(pid, sig)
