@@ -173,9 +173,27 @@ type mounted struct {
 	cmd      *exec.Cmd
 	stdin    io.WriteCloser
 	messages chan message
-	log      *bytes.Buffer
+	log      *logBuffer
 	ready    message
 	bugs     bool // complaints of the daemon are expected
+}
+
+// logBuffer is what the daemon logs: written while the test reads it.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 // mode is how the data of a mount is served.
@@ -233,9 +251,10 @@ func start(t *testing.T, s spec) *mounted {
 	}
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
-	m := &mounted{t: t, source: s.Source, dir: s.Config.Mountpoint, messages: make(chan message, 1<<16), log: &bytes.Buffer{}}
+	m := &mounted{t: t, source: s.Source, dir: s.Config.Mountpoint, messages: make(chan message, 1<<16), log: &logBuffer{}}
 	m.cmd = exec.Command("/proc/self/exe")
-	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(text))
+	// A program with the race detector sleeps for a second at its end otherwise.
+	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(text), "GORACE=atexit_sleep_ms=0")
 	m.cmd.Stderr = m.log
 	m.stdin, err = m.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -314,6 +333,9 @@ func (m *mounted) stop() {
 	}
 	if _, still, _ := mountedAt(m.dir); still {
 		detach(m.dir)
+	}
+	if strings.Contains(m.log.String(), "DATA RACE") {
+		m.t.Errorf("the daemon has a data race: %s", m.log)
 	}
 	if !m.bugs && strings.Contains(m.log.String(), "level=ERROR") {
 		m.t.Errorf("the daemon complained: %s", m.log)

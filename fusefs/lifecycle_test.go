@@ -197,7 +197,6 @@ func TestForget(t *testing.T) {
 			}
 		}
 		full, _ := m.command("stats")
-		require.Greater(t, full.Nodes, 3000)
 		require.Less(t, full.FDs, before.FDs+100, "idle files have no descriptor")
 		if os.Geteuid() != 0 {
 			return
