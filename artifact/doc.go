@@ -18,7 +18,7 @@
 //
 // # Hazards
 //
-// Names, attributes and content come from a hostile tree. Names are bytes: use EscapePath before
+// Names, attributes and content come from a hostile tree. Names are bytes: use change.EscapePath before
 // they go into JSON. The index is written without fsync between the ends of tool uses: it survives
 // kill -9, not a power cut.
 package artifact

@@ -4,33 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
-
-func FuzzEscapePath(f *testing.F) {
-	for _, s := range []string{"", "/a", "/\xff", `/a\xff`, "/\xe9\\\\x41", "/\ufffd", "\xed\xa0\x80", `/\`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, p string) {
-		s, escaped := EscapePath(p)
-		require.True(t, utf8.ValidString(s))
-		require.Equal(t, !utf8.ValidString(p), escaped)
-		doc, err := json.Marshal(s)
-		require.NoError(t, err)
-		var back string
-		require.NoError(t, json.Unmarshal(doc, &back))
-		if escaped {
-			back, err = UnescapePath(back)
-			require.NoError(t, err)
-		}
-		require.Equal(t, p, back)
-		if raw, err := UnescapePath(p); err == nil && strings.Count(p, `\`) == 0 {
-			require.Equal(t, p, raw)
-		}
-	})
-}
 
 func FuzzFileName(f *testing.F) {
 	for _, s := range []string{"", "/", "/a/b", `a\b\`, "\xff/\xfe"} {

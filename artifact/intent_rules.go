@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"path"
 	"sync"
+
+	"aimon.at/vfsd/change"
 )
 
 // Keys of log attributes.
@@ -110,7 +112,7 @@ func (r *Rules) complain(name, message string, args ...any) {
 	}
 	r.mu.Unlock()
 	if !known {
-		shown, _ := EscapePath(name)
+		shown, _ := change.EscapePath(name)
 		r.log.Warn(message, append([]any{keyPath, shown}, args...)...)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	pathpkg "path"
 	"strings"
 
+	"aimon.at/vfsd/change"
+
 	"github.com/oklog/ulid/v2"
 
 	"aimon.at/vfsd/session"
@@ -24,7 +26,7 @@ func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (V
 	}
 	e, err := s.recorder.add(ctx, path, toolUseID)
 	if err != nil {
-		shown, _ := EscapePath(path)
+		shown, _ := change.EscapePath(path)
 		return View{}, fmt.Errorf("add %s: %w", shown, err)
 	}
 	return l.view(s, e), nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"aimon.at/vfsd/change"
+
 	"aimon.at/vfsd/session"
 )
 
@@ -130,7 +132,7 @@ func (m metadata) MarshalJSON() ([]byte, error) {
 	w := wire{Path: m.f.Path, FileName: m.f.FileName, Size: m.f.Size,
 		MimeType: m.f.MimeType, ToolUseID: m.f.ToolUseID, DownloadToken: m.f.DownloadToken}
 	if !utf8.ValidString(w.Path) || !utf8.ValidString(w.FileName) {
-		w.Path, w.FileName, w.PathEscaped = escape(w.Path), escape(w.FileName), true
+		w.Path, w.FileName, w.PathEscaped = change.Escape(w.Path), change.Escape(w.FileName), true
 	}
 	return json.Marshal(w)
 }
@@ -142,10 +144,10 @@ func decodeMetadata(data []byte) (metadata, error) {
 	}
 	if w.PathEscaped {
 		var err error
-		if w.Path, err = UnescapePath(w.Path); err != nil {
+		if w.Path, err = change.UnescapePath(w.Path, true); err != nil {
 			return metadata{}, err
 		}
-		if w.FileName, err = UnescapePath(w.FileName); err != nil {
+		if w.FileName, err = change.UnescapePath(w.FileName, true); err != nil {
 			return metadata{}, err
 		}
 	}

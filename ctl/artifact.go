@@ -33,19 +33,22 @@ type Artifact struct {
 
 // Write is a recorded write, artifact or not.
 type Write struct {
-	ID          string           `json:"id"`
-	Path        string           `json:"path"`
-	PathEscaped bool             `json:"pathEscaped,omitempty"`
-	Size        int64            `json:"size"`
-	SessionID   string           `json:"sessionId"`
-	ExecutionID string           `json:"executionId"`
-	ToolUseID   string           `json:"toolUseId,omitempty"`
-	Attribution session.Sureness `json:"attribution"`
-	Candidates  []string         `json:"candidates,omitempty"`
-	Late        bool             `json:"late,omitempty"`
-	Artifact    bool             `json:"artifact"`
-	Reason      string           `json:"reason"` // the rule that decided
-	At          time.Time        `json:"at"`
+	ID                string           `json:"id"`
+	Path              string           `json:"path"`
+	PathEscaped       bool             `json:"pathEscaped,omitempty"`
+	Size              int64            `json:"size"`
+	SessionID         string           `json:"sessionId"`
+	ExecutionID       string           `json:"executionId"`
+	ToolUseID         string           `json:"toolUseId,omitempty"`
+	DeclaredToolUseID string           `json:"declaredToolUseId,omitempty"`
+	Attribution       session.Sureness `json:"attribution"`
+	Source            session.Source   `json:"source,omitempty"`
+	Candidates        []string         `json:"candidates,omitempty"`
+	Late              bool             `json:"late,omitempty"`
+	Final             bool             `json:"final"`
+	Artifact          bool             `json:"artifact"`
+	Reason            string           `json:"reason"` // the rule that decided
+	At                time.Time        `json:"at"`
 }
 
 // ArtifactFilter selects what a listing of artifacts or writes returns. The zero value selects all

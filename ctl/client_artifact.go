@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"aimon.at/vfsd/change"
 )
 
 // Artifacts returns what f selects: the final ones in order of finality, then the open ones.
@@ -56,7 +58,7 @@ func (c *Client) Content(ctx context.Context, id string, w io.Writer) error {
 // AddArtifact makes the file at path, in the mount, an artifact.
 func (c *Client) AddArtifact(ctx context.Context, sessionID, path, toolUseID string) (Artifact, error) {
 	r := AddRequest{SessionID: sessionID, ToolUseID: toolUseID}
-	r.Path, r.PathEscaped = EscapePath(path)
+	r.Path, r.PathEscaped = change.EscapePath(path)
 	return send[Artifact](ctx, c, http.MethodPost, "/v1/artifacts", nil, r)
 }
 
@@ -72,7 +74,7 @@ func (c *Client) RemoveArtifact(ctx context.Context, id string) (Artifact, error
 // Versions returns the final artifacts of one path, oldest first.
 func (c *Client) Versions(ctx context.Context, sessionID, path string) ([]Artifact, error) {
 	q := values("session", sessionID)
-	p, escaped := EscapePath(path)
+	p, escaped := change.EscapePath(path)
 	q.Set("path", p)
 	if escaped {
 		q.Set("pathEscaped", "true")

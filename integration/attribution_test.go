@@ -155,7 +155,7 @@ func TestRunIsInvisible(t *testing.T) {
 	require.Equal(t, 127, status, message)
 	status, message = d.ctlStatus("run", "--tool-use", "plain", "--", d.socket)
 	require.Equal(t, 126, status, message)
-	status, message = d.ctlStatus("run", "--tool-use", "plain", "--", "true")
+	status, message = d.ctlStatus("run", "--tool-use", "call_0", "--", "true")
 	require.Equal(t, 125, status, message)
 	require.Equal(t, "in\n", d.sh(`echo in | vfsctl run --tool-use stdin -- cat`))
 }

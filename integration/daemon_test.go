@@ -45,6 +45,8 @@ func buildAndRun(m *testing.M) int {
 	}
 	vfsdPath, vfsctlPath = filepath.Join(dir, "vfsd"), filepath.Join(dir, "vfsctl")
 	os.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	// A second of sleep at every exit, for goroutines that might still race, would be most of the run.
+	os.Setenv("GORACE", "atexit_sleep_ms=0 exitcode=66")
 	return m.Run()
 }
 
@@ -148,7 +150,7 @@ func (d *daemon) command() *exec.Cmd {
 		args = append(args, "--http", "127.0.0.1:0")
 	}
 	cmd := exec.Command(vfsdPath, args...)
-	cmd.Env = append(os.Environ(), "GORACE=halt_on_error=0 exitcode=66")
+	cmd.Env = os.Environ()
 	if d.inPIDNamespace {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	}

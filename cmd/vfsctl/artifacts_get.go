@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 
+	"aimon.at/vfsd/change"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
@@ -95,7 +97,7 @@ func exists(to string) error {
 
 // localName is the artifact's own name, with what a terminal may obey replaced.
 func localName(v ctl.Artifact) string {
-	name, err := ctl.UnescapePath(v.FileName, v.PathEscaped)
+	name, err := change.UnescapePath(v.FileName, v.PathEscaped)
 	if err != nil {
 		name = v.FileName
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"aimon.at/vfsd/change"
+
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/session"
@@ -72,7 +74,7 @@ func (s *Server) addArtifact(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := ctl.UnescapePath(q.Path, q.PathEscaped)
+	p, err := change.UnescapePath(q.Path, q.PathEscaped)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (s *Server) listVersions(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := ctl.UnescapePath(r.query("path"), escaped)
+	p, err := change.UnescapePath(r.query("path"), escaped)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,9 @@ package server
 
 import (
 	"encoding/hex"
-	"path"
 	"time"
+
+	"aimon.at/vfsd/change"
 
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/ctl"
@@ -53,23 +54,18 @@ func wireArtifact(v artifact.View) ctl.Artifact {
 		Open: v.OpenAtEnd, Final: v.Final, DerivedFrom: v.DerivedFrom,
 		State: string(v.State), LostReason: v.LostReason, CreatedAt: v.CreatedAt.UTC(),
 	}
-	a.Path, a.FileName, a.PathEscaped = shownNames(v.Path())
+	a.Path, a.FileName, a.PathEscaped = artifact.ShownNames(v.Path())
 	return a
-}
-
-// shownNames returns path and file name as they stand in JSON.
-func shownNames(p string) (shown, fileName string, escaped bool) {
-	shown, escaped = ctl.EscapePath(p)
-	return shown, path.Base(shown), escaped // no escape contains a slash
 }
 
 func wireWrite(v artifact.View) ctl.Write {
 	w := ctl.Write{
 		ID: v.ID, Size: v.Stamp.Size, SessionID: v.SessionID, ExecutionID: v.Who.ExecutionID,
-		ToolUseID: v.Who.ToolUseID, Attribution: v.Who.Sureness, Candidates: v.Who.Candidates,
-		Late: v.Who.Late, Artifact: v.Artifact && !v.Removed, Reason: v.Reason, At: v.CreatedAt.UTC(),
+		ToolUseID: v.Who.ToolUseID, DeclaredToolUseID: v.Who.DeclaredToolUseID,
+		Attribution: v.Who.Sureness, Source: v.Who.Source, Candidates: v.Who.Candidates,
+		Late: v.Who.Late, Final: v.Final, Artifact: v.Artifact && !v.Removed, Reason: v.Reason, At: v.CreatedAt.UTC(),
 	}
-	w.Path, w.PathEscaped = ctl.EscapePath(v.Path())
+	w.Path, w.PathEscaped = change.EscapePath(v.Path())
 	return w
 }
 

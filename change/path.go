@@ -1,4 +1,4 @@
-package ctl
+package change
 
 import (
 	"fmt"
@@ -15,6 +15,12 @@ func EscapePath(p string) (s string, escaped bool) {
 	if utf8.ValidString(p) {
 		return p, false
 	}
+	return Escape(p), true
+}
+
+// Escape writes each invalid byte of a part of a path as \xNN and each backslash as \\, whether or
+// not that is needed: for a name that stands beside an escaped path.
+func Escape(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); {
 		r, n := utf8.DecodeRuneInString(p[i:])
@@ -28,7 +34,7 @@ func EscapePath(p string) (s string, escaped bool) {
 		}
 		i += n
 	}
-	return b.String(), true
+	return b.String()
 }
 
 // UnescapePath undoes EscapePath where escaped is true.
