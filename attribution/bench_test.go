@@ -10,8 +10,10 @@ import (
 	"aimon.at/vfsd/attribution/proc"
 )
 
+const few = 16 // tasks, enough for the ancestors of this process
+
 // BenchmarkAttribute is the cost of one answer for a child of this process: warm with its descriptors
-// kept, cold with none.
+// kept, fresh for another child of a parent that is known each time, cold with nothing known.
 func BenchmarkAttribute(b *testing.B) {
 	parent, err := proc.Lookup(os.Getpid())
 	require.NoError(b, err)
@@ -28,7 +30,11 @@ func BenchmarkAttribute(b *testing.B) {
 		{"cgroup", func(f *fakeRegistry) { f.begin("T", in(path), with(parent)) }, ""},
 		{"declared", func(*fakeRegistry) {}, "T"},
 	} {
-		pid := benchCaller(b, c.env)
+		var children [4 * few]uint32
+		for i := range children {
+			children[i] = benchCaller(b, c.env)
+		}
+		pid := children[0]
 		f := newFake()
 		c.begin(f)
 		b.Run(c.name+"/warm", func(b *testing.B) {
@@ -36,6 +42,13 @@ func BenchmarkAttribute(b *testing.B) {
 			defer r.Close()
 			for b.Loop() {
 				ask(r, pid)
+			}
+		})
+		b.Run(c.name+"/fresh", func(b *testing.B) {
+			r := New("s1", f, quiet(), WithTasks(2*few))
+			defer r.Close()
+			for i := 0; b.Loop(); i++ {
+				ask(r, children[i%len(children)])
 			}
 		})
 		b.Run(c.name+"/cold", func(b *testing.B) {

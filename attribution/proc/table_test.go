@@ -58,10 +58,10 @@ func TestLook(t *testing.T) {
 			require.Equal(t, line[i+1:], up.Ancestors())
 			up.Release()
 		}
-		env, cut, err := task.Environ(make([]byte, 4096))
+		env, cut, err := environ(task, 4096)
 		require.NoError(t, err)
 		require.False(t, cut)
-		require.Equal(t, "A=b\x00", string(env))
+		require.Equal(t, "A=b\x00", env)
 		task.Release()
 	}
 	_, err := table.Ancestor([]Ancestor{{session.Process{PID: cmd.Process.Pid, Start: 1}}}, 0)
@@ -76,7 +76,7 @@ func TestEnvironIsCut(t *testing.T) {
 	task, _, err := table.Look(child(t, "A="+strings.Repeat("x", 100)).Process.Pid)
 	require.NoError(t, err)
 	defer task.Release()
-	env, cut, err := task.Environ(make([]byte, 50))
+	env, cut, err := environ(task, 50)
 	require.NoError(t, err)
 	require.True(t, cut)
 	require.Len(t, env, 50)
@@ -164,9 +164,26 @@ func environOf(t *testing.T, table *Table, pid int) string {
 	task, _, err := table.Look(pid)
 	require.NoError(t, err)
 	defer task.Release()
-	env, _, err := task.Environ(make([]byte, 64<<10))
+	env, _, err := environ(task, 64<<10)
 	require.NoError(t, err)
-	return string(env)
+	return env
+}
+
+type read struct {
+	env string
+	cut bool
+}
+
+// environ returns what is kept of the environment, or reads it.
+func environ(task *Task, limit int) (env string, cut bool, err error) {
+	said, ok := task.Kept()
+	if !ok {
+		said, err = task.Environ(make([]byte, limit), func(env []byte, cut bool) any { return read{string(env), cut} })
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return said.(read).env, said.(read).cut, nil
 }
 
 // awaitChild returns the first child of a process that is blocked in open of a fifo.
