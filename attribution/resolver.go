@@ -86,7 +86,7 @@ func (r *Resolver) Attribute(ctx context.Context, pid, _ uint32) session.Attribu
 	if l.sure != nil {
 		count = l.within
 	}
-	return r.answer(l, r.listen(ctx, task, count), now)
+	return r.answer(task, l, r.listen(ctx, task, count), now)
 }
 
 // look finds the caller's task. The kernel tells no pid for a caller outside of this process's pid
