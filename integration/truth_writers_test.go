@@ -9,7 +9,8 @@ type writer struct {
 	begin  string // how it is started: run, declare, nobody
 	script string
 	// loses says that without a cgroup nothing tells the writer from others: it left its line and cleared
-	// its environment. Its answer may then be ambiguous or none.
+	// its environment, or nobody can read it to its end. Its answer may then be ambiguous or none. A script can
+	// also say so of a file, by "lost" in its name.
 	loses bool
 }
 
@@ -22,7 +23,7 @@ const (
 
 // write is a shell function that is defined for every script.
 const prelude = `
-write() { for i in 1 2 3 4 5; do echo "$ID" > "$F-$1-$i"; done; }
+write() { for ((i = 1; i <= N; i++)); do echo "$ID" > "$F-$1-$i"; done; }
 one() { echo "$ID" > "$F-$1"; }
 export -f write one
 export F ID T
@@ -69,12 +70,43 @@ sub=$ID.sub; SF=${F/$ID/$sub}
 vfsctl run --tool-use "$sub" -- env F="$SF" ID="$sub" bash -c 'write a; (setsid bash -c "write b" &)'
 write b`, false},
 	{"sub-agents at once", byRun, `for n in 1 2 3; do sub=$ID.$n; vfsctl run --tool-use "$sub" -- env F="${F/$ID/$sub}" ID="$sub" bash -c 'write a' & done; write c; wait`, false},
-	{"declared", byDeclare, `write a; seq 6 | xargs -P3 -I{} sh -c 'echo > "$F-x{}"'; env -i touch "$F-e"`, false},
+	{"declared", byDeclare, `write a; seq 6 | xargs -P3 -I{} sh -c 'echo > "$F-x{}"'; env -i touch "$F-e"; :`, false},
 	{"declared daemon", byDeclare, `(setsid bash -c 'sleep 0.1; write a' >/dev/null 2>&1 &)`, false},
 	{"declared in a mass", byDeclare, `export BIG=$(head -c 100000 /dev/zero | tr '\0' x); export BIG2=$BIG; write a; touch "$F-b"`, true},
 	{"declared execs another", byDeclare, `write a; sub=$ID.sub; exec env VFSD_TOOL_USE_ID="$sub" F="${F/$ID/$sub}" ID="$sub" bash -c 'write a; write b'`, false},
 	{"invalid id", byNobody, `export VFSD_TOOL_USE_ID=$(printf 'a\001b'); bash -c 'write a'`, true},
 	{"persistent shell", byNobody, persistent, false},
+}
+
+// alone are writers that are known by nothing but that one tool use is open: they run while nothing else does.
+var alone = []writer{
+	{"window", byNobody, `
+whole=$ID base=$F
+begin() { ID=$whole.$1; F=${base/$whole/$ID}; export ID F; vfsctl tool begin "$ID" >/dev/null; }
+begin 1
+write self; bash -c 'write child'; env -i touch "$F-empty"
+(setsid bash -c 'sleep 0.3; write lost; bash -c "write lost2"' >/dev/null 2>&1 &)
+bash -c 'sleep 0.4; write lost3' >/dev/null 2>&1 &
+vfsctl tool end "$ID" >/dev/null
+begin 2
+write self; bash -c 'sleep 0.6; write child'
+vfsctl tool end "$ID" >/dev/null`, false},
+	{"two windows", byNobody, `
+whole=$ID base=$F
+vfsctl tool begin "$whole.1" >/dev/null; vfsctl tool begin "$whole.2" >/dev/null
+ID=$whole.1 F=${base/$whole/$whole.1}
+write lost; (setsid env -i /bin/sh -c "sleep 0.3; echo x > '$F-lost-late'" >/dev/null 2>&1 &)
+vfsctl tool end "$whole.1" >/dev/null
+ID=$whole.2 F=${base/$whole/$whole.2}
+write self; sleep 0.5
+vfsctl tool end "$whole.2" >/dev/null`, false},
+	{"run beside a window", byNobody, `
+whole=$ID base=$F
+vfsctl tool begin "$whole.1" >/dev/null
+F=${base/$whole/$whole.2} ID=$whole.2 vfsctl run --tool-use "$whole.2" -- bash -c 'write a; env -i touch "$F-b"'
+ID=$whole.1 F=${base/$whole/$whole.1}
+write self
+vfsctl tool end "$whole.1" >/dev/null`, false},
 }
 
 // persistent serves three tool uses with one shell, by itself, with children and with jobs that go on into the time of

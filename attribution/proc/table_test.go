@@ -70,6 +70,61 @@ func TestLook(t *testing.T) {
 	require.ErrorIs(t, err, ErrGone)
 }
 
+// TestKept: an environment is kept from its second reading on, until exec or exit.
+func TestKept(t *testing.T) {
+	table := NewTable(8)
+	defer table.Close()
+	cmd := exec.Command("/bin/sh", "-c", "read x; exec env A=c cat")
+	cmd.Env = []string{"A=b", "PATH=" + os.Getenv("PATH")}
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	task, _, err := table.Look(cmd.Process.Pid)
+	require.NoError(t, err)
+	defer task.Release()
+	for n := range 3 {
+		_, ok := task.Kept()
+		require.Equal(t, n == 2, ok)
+		env, _, err := environ(task, 4096)
+		require.NoError(t, err)
+		require.Contains(t, env, "A=b\x00")
+	}
+	for _, s := range []string{"\n", "now cat\n"} {
+		_, err = in.Write([]byte(s))
+		require.NoError(t, err)
+	}
+	_, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	for range 3 {
+		env, _, err := environ(task, 4096)
+		require.NoError(t, err)
+		require.Contains(t, env, "A=c\x00")
+	}
+	_, ok := task.Kept()
+	require.True(t, ok)
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
+	_, ok = task.Kept()
+	require.False(t, ok)
+}
+
+// TestParentThatIsKept: children of one parent share its line.
+func TestParentThatIsKept(t *testing.T) {
+	table := NewTable(80)
+	defer table.Close()
+	var lines [2][]Ancestor
+	for i := range lines {
+		task, _, err := table.Look(child(t).Process.Pid)
+		require.NoError(t, err)
+		lines[i] = task.Ancestors()
+		task.Release()
+	}
+	require.Equal(t, os.Getpid(), lines[0][0].PID)
+	require.Equal(t, lines[0], lines[1])
+}
+
 func TestEnvironIsCut(t *testing.T) {
 	table := NewTable(8)
 	defer table.Close()
