@@ -74,13 +74,16 @@ func TestLook(t *testing.T) {
 func TestKept(t *testing.T) {
 	table := NewTable(8)
 	defer table.Close()
-	cmd := exec.Command("/bin/sh", "-c", "read x; exec env A=c cat")
+	cmd := exec.Command("/bin/sh", "-c", "echo; read x; exec env A=c cat")
 	cmd.Env = []string{"A=b", "PATH=" + os.Getenv("PATH")}
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(out)
+	_, err = lines.ReadString('\n') // by now it runs the shell
+	require.NoError(t, err)
 	task, _, err := table.Look(cmd.Process.Pid)
 	require.NoError(t, err)
 	defer task.Release()
@@ -95,7 +98,7 @@ func TestKept(t *testing.T) {
 		_, err = in.Write([]byte(s))
 		require.NoError(t, err)
 	}
-	_, err = bufio.NewReader(out).ReadString('\n')
+	_, err = lines.ReadString('\n')
 	require.NoError(t, err)
 	for range 3 {
 		env, _, err := environ(task, 4096)
