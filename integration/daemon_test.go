@@ -274,6 +274,9 @@ func (d *daemon) exec(env []string, name string, args ...string) result {
 	}
 	cmd.Env = append(os.Environ(), "VFSD_SOCKET="+d.socket)
 	cmd.Env = append(cmd.Env, env...)
+	// What it started must not go on writing under the next test.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
