@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -132,6 +133,30 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
+// starter starts processes from one thread that lives as long as the tests do: the kernel kills what
+// has a parent-death signal when the thread that started it ends, and so no daemon outlives a test
+// binary that was ended by its time limit.
+var starter = sync.OnceValue(func() chan func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+func startBound(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started := make(chan error)
+	starter() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
 func mountsBelow(dir string) []string {
 	raw, _ := os.ReadFile("/proc/self/mounts")
 	var found []string
@@ -165,7 +190,7 @@ func (d *daemon) start() {
 	d.cmd.Stderr = d.stderr
 	stdout, err := d.cmd.StdoutPipe()
 	require.NoError(d.t, err)
-	require.NoError(d.t, d.cmd.Start())
+	require.NoError(d.t, startBound(d.cmd))
 	ready := make(chan string, 1)
 	d.exited = make(chan struct{})
 	go func() {
