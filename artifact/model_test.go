@@ -19,6 +19,7 @@ type reference struct {
 	entries []*refEntry
 	known   map[uint64][]string // names of files with open entries, in order of becoming known
 	seq     int
+	wrote   map[uint64]int // how often a file was written
 }
 
 type refEntry struct {
@@ -28,6 +29,7 @@ type refEntry struct {
 	moved   bool
 	derived *refEntry
 	seq     int // 0 while open
+	wrote   int // how often its file was written until it became final
 }
 
 func (e *refEntry) shown() string { return e.names[len(e.names)-1] }
@@ -120,6 +122,7 @@ func (r *reference) names() (lists [][]string) {
 }
 
 func (r *reference) write(file uint64, p string, who session.Attribution) {
+	r.wrote[file]++
 	e := r.find(file, who)
 	if e == nil {
 		e = r.begin(file, who, false)
@@ -155,6 +158,46 @@ func (r *reference) rename(file uint64, from, to string, who session.Attribution
 	r.lose(from)
 }
 
+// live are the final entries whose file is still at their path with their content, latest of a path only.
+// at is where the model's tree has a path's file.
+func (r *reference) live(at func(string) uint64) []*refEntry {
+	latest := map[string]*refEntry{}
+	for _, e := range r.entries {
+		if e.seq > 0 && (latest[e.shown()] == nil || latest[e.shown()].seq < e.seq) {
+			latest[e.shown()] = e
+		}
+	}
+	found := []*refEntry{}
+	for p, e := range latest {
+		if at(p) == e.file && r.wrote[e.file] == e.wrote {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b *refEntry) int { return a.seq - b.seq })
+	return found
+}
+
+// carry makes the entries of whoever renamed a directory: of live final ones whose file has no open
+// entry, at their old names, which the rename then moves.
+func (r *reference) carry(dir string, who session.Attribution, live []*refEntry) {
+	fresh := map[uint64]*refEntry{}
+	for _, f := range live {
+		if !strings.HasPrefix(f.shown(), dir+"/") {
+			continue
+		}
+		e := fresh[f.file]
+		if e == nil {
+			if len(r.open(f.file)) > 0 {
+				continue
+			}
+			e = r.begin(f.file, who, false)
+			fresh[f.file] = e
+		}
+		e.derived = f
+		r.learn(e, f.shown(), true)
+	}
+}
+
 func (r *reference) renameDir(from, to string) {
 	for _, names := range r.names() {
 		for i, n := range names {
@@ -182,7 +225,7 @@ func (r *reference) finish(match func(*refEntry) bool) {
 	for _, e := range r.entries {
 		if e.seq == 0 && len(e.names) > 0 && match(e) {
 			r.seq++
-			e.seq = r.seq
+			e.seq, e.wrote = r.seq, r.wrote[e.file]
 		}
 	}
 	r.forget(false)
@@ -297,7 +340,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || m.file(to) != 0 {
 				t.Skip("nothing to rename")
 			}
-			m.tree.RenameDir(from, to, m.who(t))
+			who, live := m.who(t), m.ref.live(m.file)
+			m.tree.RenameDir(from, to, who)
+			m.ref.carry(from, who, live)
 			m.ref.renameDir(from, to)
 		},
 		"exchange directories": func(t *rapid.T) {
@@ -305,7 +350,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || !m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || strings.HasPrefix(from+"/", to+"/") {
 				t.Skip("nothing to exchange")
 			}
-			m.tree.Exchange(from, to, m.who(t))
+			who, live := m.who(t), m.ref.live(m.file)
+			m.tree.Exchange(from, to, who)
+			m.ref.carry(from, who, live)
+			m.ref.carry(to, who, live)
 			m.ref.swap(from, to)
 		},
 		"exchange files": func(t *rapid.T) {
@@ -331,13 +379,18 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if a == 0 || !m.isDir(to) || strings.HasPrefix(from, to+"/") {
 				t.Skip("nothing to exchange")
 			}
+			live := m.ref.live(m.file)
 			m.tree.Exchange(from, to, who)
 			if len(m.ref.open(a)) == 0 {
 				m.ref.learn(m.ref.begin(a, who, true), from, true)
 			}
+			m.ref.carry(to, who, live)
 			m.ref.swap(from, to)
+			require.NoError(t, m.recorder.Flush(context.Background()))
 			// Back again: the names of the other actions are files here and directories there.
+			live = m.ref.live(m.file)
 			m.tree.Exchange(to, from, who)
+			m.ref.carry(from, who, live)
 			m.ref.swap(to, from)
 		},
 		"end": func(t *rapid.T) {
@@ -413,7 +466,7 @@ func (m *machine) check(t *rapid.T) {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{bench: newBench(t), open: map[string]bool{"A": true, "B": true, "C": true}}
-		m.ref.known = map[uint64][]string{}
+		m.ref.known, m.ref.wrote = map[uint64][]string{}, map[uint64]int{}
 		m.sessions.Begin("f1", "e1", true)
 		m.sessions.BeginTool("C", "f1")
 		t.Repeat(m.actions())

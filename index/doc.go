@@ -30,6 +30,7 @@
 //	A  session tooluse seq entry              … of a tool use
 //	i  session device inode birth seq entry   final entries of an inode
 //	p  session path seq entry                 final entries whose shown path that is
+//	d  session pathtext 0 path seq entry      artifacts by the first 1,000 bytes of that path
 //	K  artifact time hash                     tokens of an artifact in order of creation
 //	L  session time hash                      tokens of a session in order of creation
 //	M  time hash                              tokens in order of expiry

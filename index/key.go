@@ -32,6 +32,7 @@ const (
 	kindArtifactToolUse   = 'A'
 	kindInode             = 'i'
 	kindPath              = 'p'
+	kindBelow             = 'd'
 	kindTokenArtifact     = 'K'
 	kindTokenSession      = 'L'
 	kindTokenExpiry       = 'M'
@@ -44,7 +45,7 @@ const (
 
 const (
 	primaryKinds   = "setnk"
-	secondaryKinds = "SETUofxuaXAipKLM"
+	secondaryKinds = "SETUofxuaXAipdKLM"
 	otherKinds     = "rgq!"
 )
 
@@ -88,10 +89,19 @@ func (k key) time(t time.Time) key {
 	return binary.BigEndian.AppendUint32(k, uint32(t.Nanosecond()))
 }
 
+// pathHash is how many bytes of a path's hash stand in a key.
+const pathHash = 16
+
 func (k key) path(p string) key {
 	sum := sha256.Sum256([]byte(p))
-	return append(k, sum[:16]...)
+	return append(k, sum[:pathHash]...)
 }
+
+// most is how many bytes of a path stand in a key in clear.
+const most = 1000
+
+// clear appends the beginning of a path as it is, so that all below a directory is one range.
+func (k key) clear(p string) key { return append(k, p[:min(most, len(p))]...) }
 
 func (k key) hash(h [32]byte) key { return append(k, h[:]...) }
 
