@@ -100,57 +100,60 @@ func followed(path string, moves []dirMove) string {
 	return path
 }
 
-// beginCarried makes an entry for each file of found that has none, at the name that it should have
-// now. From here on events move them; whether that is so is confirmed after.
-func (r *Recorder) beginCarried(m dirMove, moves []dirMove, found []Entry) []claimed {
+// beginCarried makes an entry for each file of found that has none, at the names that it should have
+// now. From here on events move them; whether that is so is confirmed after. found is in order.
+func (r *Recorder) beginCarried(m dirMove, moves []dirMove, found []Entry) (out []claimed) {
+	of := map[change.FileID][]Entry{}
+	for _, e := range found {
+		of[e.File] = append(of[e.File], e)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drainLocked()
-	made := map[change.FileID]*openEntry{} // nil for one that needs none
-	content := map[*openEntry]change.Stamp{}
-	for _, e := range found {
-		o, known := made[e.File]
-		if !known {
-			o = r.carried(m, e)
-			made[e.File] = o
-		}
-		if o == nil {
+	for _, last := range found {
+		records := of[last.File]
+		if records[len(records)-1].ID != last.ID || r.movedAlong(m, last) {
 			continue
 		}
-		o.DerivedFrom, o.Stamp = e.ID, e.Stamp
-		content[o] = e.Stamp
-		path := followed(followed(e.Path(), moves), r.pending.moves)
-		if n := r.open.names.find(path); n == nil || n.file == nil || n.file == o.file {
-			r.open.claim(path, o.file, func(other *openEntry) bool { return other == o })
+		o := r.open.add(newOpen(r.sessionID, change.Event{File: last.File, Stamp: last.Stamp, Who: m.who, At: m.at}))
+		o.DerivedFrom = last.ID
+		for _, e := range records {
+			r.claimFree(followed(followed(e.Path(), moves), r.pending.moves), o)
 		}
-	}
-	out := make([]claimed, 0, len(content))
-	for o, stamp := range content {
-		if len(o.names) == 0 { // other files have all of its names
-			r.dropped(o)
+		if len(o.names) == 0 {
 			r.open.remove(o)
 			continue
 		}
 		r.changed(o)
-		out = append(out, claimed{open: o, content: stamp})
+		out = append(out, claimed{open: o, content: last.Stamp})
 	}
 	return out
 }
 
-// carried returns a new entry of whoever renamed for the file of a final one, nil where an open entry
-// moved with the directory, or whoever renamed has written the file since.
-func (r *Recorder) carried(m dirMove, e Entry) *openEntry {
-	if f := r.open.files[e.File]; f != nil {
-		if slices.ContainsFunc(f.entries, func(o *openEntry) bool { return o.born <= m.born }) {
-			return nil
-		}
-		if o := f.find(keyOf(m.who)); o != nil {
-			o.DerivedFrom = cmp.Or(o.DerivedFrom, e.ID)
-			r.changed(o)
-			return nil
-		}
+// movedAlong reports whether the file of a final entry needs no new one: an open entry moved with the
+// directory, or whoever renamed has written the file since.
+func (r *Recorder) movedAlong(m dirMove, e Entry) bool {
+	f := r.open.files[e.File]
+	if f == nil {
+		return false
 	}
-	return r.open.add(newOpen(r.sessionID, change.Event{File: e.File, Stamp: e.Stamp, Who: m.who, At: m.at}))
+	if slices.ContainsFunc(f.entries, func(o *openEntry) bool { return o.born <= m.born }) {
+		return true
+	}
+	o := f.find(keyOf(m.who))
+	if o == nil {
+		return false
+	}
+	o.DerivedFrom = cmp.Or(o.DerivedFrom, e.ID)
+	r.changed(o)
+	return true
+}
+
+// claimFree makes path the name that o shows, unless an event has given it to another file.
+func (r *Recorder) claimFree(path string, o *openEntry) {
+	if n := r.open.names.find(path); n == nil || n.file == nil || n.file == o.file {
+		r.open.claim(path, o.file, func(other *openEntry) bool { return other == o })
+	}
 }
 
 // claimed is an open entry whose names come from the record and not from an event.

@@ -158,43 +158,50 @@ func (r *reference) rename(file uint64, from, to string, who session.Attribution
 	r.lose(from)
 }
 
-// live are the final entries whose file is still at their path with their content, latest of a path only.
-// at is where the model's tree has a path's file.
-func (r *reference) live(at func(string) uint64) []*refEntry {
+// record is a final entry of a path, the latest one, and whether its file is there.
+type record struct {
+	*refEntry
+	there bool
+}
+
+// records are in order. at says which file the model's tree has at a path.
+func (r *reference) records(at func(string) uint64) []record {
 	latest := map[string]*refEntry{}
 	for _, e := range r.entries {
 		if e.seq > 0 && (latest[e.shown()] == nil || latest[e.shown()].seq < e.seq) {
 			latest[e.shown()] = e
 		}
 	}
-	found := []*refEntry{}
+	found := []record{}
 	for p, e := range latest {
-		if at(p) == e.file && r.wrote[e.file] == e.wrote {
-			found = append(found, e)
-		}
+		found = append(found, record{e, at(p) == e.file})
 	}
-	slices.SortFunc(found, func(a, b *refEntry) int { return a.seq - b.seq })
+	slices.SortFunc(found, func(a, b record) int { return a.seq - b.seq })
 	return found
 }
 
-// carry makes the entries of whoever renamed a directory: of live final ones whose file has no open
-// entry, at their old names, which the rename then moves.
-func (r *reference) carry(dir string, who session.Attribution, live []*refEntry) {
-	fresh := map[uint64]*refEntry{}
-	for _, f := range live {
-		if !strings.HasPrefix(f.shown(), dir+"/") {
+// carry makes the entries of whoever renamed a directory, at the old names, which the rename then
+// moves: of files without an open entry that are below and have the content of their last record below.
+func (r *reference) carry(dir string, who session.Attribution, records []record) {
+	of := map[uint64][]record{}
+	for _, f := range records {
+		if strings.HasPrefix(f.shown(), dir+"/") {
+			of[f.file] = append(of[f.file], f)
+		}
+	}
+	for _, last := range records {
+		below := of[last.file]
+		if len(below) == 0 || below[len(below)-1] != last || len(r.open(last.file)) > 0 || r.wrote[last.file] != last.wrote ||
+			!slices.ContainsFunc(below, func(f record) bool { return f.there }) {
 			continue
 		}
-		e := fresh[f.file]
-		if e == nil {
-			if len(r.open(f.file)) > 0 {
-				continue
+		e := r.begin(last.file, who, false)
+		e.derived = last.refEntry
+		for _, f := range below {
+			if f.there {
+				r.learn(e, f.shown(), true)
 			}
-			e = r.begin(f.file, who, false)
-			fresh[f.file] = e
 		}
-		e.derived = f
-		r.learn(e, f.shown(), true)
 	}
 }
 
@@ -340,7 +347,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || m.file(to) != 0 {
 				t.Skip("nothing to rename")
 			}
-			who, live := m.who(t), m.ref.live(m.file)
+			who, live := m.who(t), m.ref.records(m.file)
 			m.tree.RenameDir(from, to, who)
 			m.ref.carry(from, who, live)
 			m.ref.renameDir(from, to)
@@ -350,7 +357,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || !m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || strings.HasPrefix(from+"/", to+"/") {
 				t.Skip("nothing to exchange")
 			}
-			who, live := m.who(t), m.ref.live(m.file)
+			who, live := m.who(t), m.ref.records(m.file)
 			m.tree.Exchange(from, to, who)
 			m.ref.carry(from, who, live)
 			m.ref.carry(to, who, live)
@@ -379,7 +386,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if a == 0 || !m.isDir(to) || strings.HasPrefix(from, to+"/") {
 				t.Skip("nothing to exchange")
 			}
-			live := m.ref.live(m.file)
+			live := m.ref.records(m.file)
 			m.tree.Exchange(from, to, who)
 			if len(m.ref.open(a)) == 0 {
 				m.ref.learn(m.ref.begin(a, who, true), from, true)
@@ -388,7 +395,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.ref.swap(from, to)
 			require.NoError(t, m.recorder.Flush(context.Background()))
 			// Back again: the names of the other actions are files here and directories there.
-			live = m.ref.live(m.file)
+			live = m.ref.records(m.file)
 			m.tree.Exchange(to, from, who)
 			m.ref.carry(from, who, live)
 			m.ref.swap(to, from)
