@@ -19,6 +19,7 @@
 //	secondary rows: the value is the key of the primary row
 //	S  time session                           sessions in order of beginning
 //	E  session time execution                 executions of a session in order of beginning
+//	V  session time execution                 … those that are open
 //	T  session time tooluse                   tool uses of a session in order of beginning
 //	U  session time tooluse                   … those that are open
 //	o  session generation entry               open entries, by the state of the rename log they were put at

@@ -21,6 +21,7 @@ const (
 
 	kindSessionTime       = 'S'
 	kindExecutionTime     = 'E'
+	kindExecutionOpen     = 'V'
 	kindToolUseTime       = 'T'
 	kindToolUseOpen       = 'U'
 	kindOpen              = 'o'
@@ -45,7 +46,7 @@ const (
 
 const (
 	primaryKinds   = "setnk"
-	secondaryKinds = "SETUofxuaXAipdKLM"
+	secondaryKinds = "SEVTUofxuaXAipdKLM"
 	otherKinds     = "rgq!"
 )
 
