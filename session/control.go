@@ -58,6 +58,7 @@ type live struct {
 	forksDue   bool            // forks of ended executions are not in forks yet
 	uses       map[string]*use // being begun, open, and being ended
 	ended      recent
+	past       past
 	window     map[string]*use // the open ones with OriginAPI
 	declared   int             // how many with OriginEnvironment are open or being begun
 
