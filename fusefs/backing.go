@@ -51,19 +51,28 @@ func (f *fileSystem) back(h *handle, d *worktree.Desc, made bool) error {
 	if !h.node.opened.plain {
 		return nil
 	}
-	if made {
-		h.desc = d.Hold()
+	if made && h.flags != unix.O_RDONLY {
+		h.node.opened.share(h, d.Hold())
 		return nil
 	}
-	return f.openDesc(h)
+	err := f.openDesc(h)
+	if err != nil && made { // its mode may not let a daemon without privilege in a second time
+		h.node.opened.share(h, d.Hold())
+		return nil
+	}
+	return err
 }
 
-// own returns the handle's descriptor, opening it first where it has none. The caller gets a hold.
+// own returns the handle's descriptor, opening it first where it has none. The caller gets a hold, and
+// where descriptors are scarce the only one.
 func (f *fileSystem) own(h *handle) (*worktree.Desc, error) {
 	o := &h.node.opened
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h.desc == nil {
+		if worktree.Scarce() {
+			return f.tree.Reopen(o.desc.FD(), h.flags)
+		}
 		if err := f.openDesc(h); err != nil {
 			return nil, err
 		}
@@ -73,17 +82,27 @@ func (f *fileSystem) own(h *handle) (*worktree.Desc, error) {
 
 // openDesc opens with the handle's access mode alone: O_APPEND would send what the kernel writes at
 // an offset of its own to the end, O_DIRECT asks for aligned memory.
+//
+// Handles of one access mode share a descriptor: offsets come with the requests.
 func (f *fileSystem) openDesc(h *handle) error {
-	d, err := f.tree.Reopen(h.node.opened.desc.FD(), h.flags)
-	if err == unix.EMFILE {
-		f.dirs.shrink()
-		d, err = f.tree.Reopen(h.node.opened.desc.FD(), h.flags)
+	o := &h.node.opened
+	if s := o.shared[h.flags]; s != nil {
+		s.join(h)
+		return nil
 	}
-	h.desc = d
-	return err
+	d, err := f.tree.Reopen(o.desc.FD(), h.flags)
+	if err == unix.EMFILE && f.dirs.shrink() {
+		d, err = f.tree.Reopen(o.desc.FD(), h.flags)
+	}
+	if err != nil {
+		return err
+	}
+	o.share(h, d)
+	return nil
 }
 
 func (f *fileSystem) closeDesc(h *handle) {
-	h.desc.Drop()
-	h.desc = nil
+	if h.desc != nil {
+		h.node.opened.unshare(h)
+	}
 }

@@ -34,6 +34,9 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	if reserved(dir, name) {
 		return fuse.EPERM
 	}
+	if err := f.room(); err != nil {
+		return status(err)
+	}
 	who := f.attribute(context.Background(), &in.InHeader)
 	made, err := f.tree.Create(d.FD(), name, f.mode(d, in.Mode, in.Umask), owner(&in.InHeader))
 	if err == unix.EEXIST && in.Flags&unix.O_EXCL == 0 {
@@ -52,6 +55,9 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 		return status(err)
 	}
 	defer d.Drop()
+	if err := f.room(); err != nil {
+		return status(err)
+	}
 	who := f.attribute(context.Background(), &in.InHeader)
 	made, err := f.tree.Tmpfile(d.FD(), f.mode(d, in.Mode, in.Umask), in.Flags&unix.O_EXCL != 0, owner(&in.InHeader))
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // Mounts are served by another process: the test binary itself, told so by its environment. A
@@ -42,6 +43,7 @@ type spec struct {
 	Source string
 	Config Config
 	Track  bool
+	FDs    uint64 // the daemon's limit of descriptors; 0 for what it has
 	Facts  map[string]string
 }
 
@@ -108,6 +110,12 @@ func daemon(text string) int {
 		return 1
 	}
 	t.facts = s.Facts
+	if s.FDs > 0 {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: s.FDs, Max: s.FDs}); err != nil {
+			t.say(message{Error: err.Error()})
+			return 1
+		}
+	}
 	tree, err := worktree.Open(s.Source)
 	if err != nil {
 		t.say(message{Error: err.Error()})

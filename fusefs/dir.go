@@ -57,11 +57,10 @@ func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenO
 		return status(err)
 	}
 	defer d.Drop()
-	list, err := f.tree.ReadableDir(d.FD())
-	if err == unix.EMFILE {
-		f.dirs.shrink()
-		list, err = f.tree.ReadableDir(d.FD())
+	if err := f.room(); err != nil {
+		return status(err)
 	}
+	list, err := f.tree.ReadableDir(d.FD())
 	if err != nil {
 		return status(err)
 	}

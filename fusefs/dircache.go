@@ -58,13 +58,16 @@ func (c *dirCache) drop(n *node) {
 	}
 }
 
-// shrink gives up half of the descriptors: for when the process runs short of them.
-func (c *dirCache) shrink() {
+// shrink gives up half of the descriptors, for when the process runs short of them, and reports
+// whether there were any.
+func (c *dirCache) shrink() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for keep := c.used.Len() / 2; c.used.Len() > keep; {
+	was := c.used.Len()
+	for keep := was / 2; c.used.Len() > keep; {
 		c.evict(c.used.Back().Value.(*cachedDir))
 	}
+	return was > 0
 }
 
 func (c *dirCache) evict(e *cachedDir) {

@@ -20,9 +20,11 @@ func status(err error) fuse.Status {
 	case syscall.ENOSYS:
 		// It would switch the request off for the whole mount.
 		return fuse.ENOTSUP
-	case syscall.EINTR, syscall.EMFILE, syscall.ENFILE:
-		// Short of our own descriptors, not of the caller's.
+	case syscall.EINTR:
 		return fuse.EIO
+	case syscall.EMFILE:
+		// Short of our own descriptors, not of the caller's: to it that is the system's limit.
+		return fuse.Status(syscall.ENFILE)
 	}
 	return fuse.Status(errno)
 }

@@ -17,6 +17,9 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if n.kind != sIFREG {
 		return fuse.EINVAL // the kernel opens fifos and sockets itself
 	}
+	if err := f.room(); err != nil {
+		return status(err)
+	}
 	d, err := f.desc(n)
 	if err != nil {
 		return status(err)

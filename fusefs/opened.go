@@ -19,8 +19,9 @@ type opened struct {
 	handles int
 	writing []*handle // those for writing
 
-	backing int32 // id of its registration for passthrough, 0 for none
-	plain   bool  // it is open without passthrough
+	backing int32           // id of its registration for passthrough, 0 for none
+	plain   bool            // it is open without passthrough
+	shared  map[int]*shared // by access mode: the descriptors of its handles
 
 	// seen is the content as last compared, dirty that it changed in a way that seen does not show any
 	// more, suspects whose handles were open for writing since. Meaningful while there are some.

@@ -87,7 +87,7 @@ func (f *fileSystem) keepNameless(n *node, p *place) {
 	if p.kept == nil || !p.st.IsDir() && p.st.Nlink > 1 {
 		return
 	}
-	if n.opened.keep(p.kept, f.kept.Load() < maxKept) {
+	if n.opened.keep(p.kept, f.kept.Load() < maxKept && !worktree.Scarce()) {
 		f.kept.Add(1)
 	}
 }

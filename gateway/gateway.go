@@ -117,7 +117,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 			srv.Close()
 		}
 	}()
-	err := srv.Serve(l)
+	err := srv.Serve(limit(l, maxConnections()))
 	if ctx.Err() != nil {
 		<-stopped
 		return nil

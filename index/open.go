@@ -84,7 +84,13 @@ func openBadger(o badger.Options) (db *badger.DB, err error) {
 	return badger.Open(o)
 }
 
-// Close makes everything durable and closes the index. It waits for operations that are under way.
+// closeWithin bounds Close: Badger tries to write its last table again and again, without end where its
+// directory is gone or the disk stays full. What that would have held is in its log, if that is there.
+const closeWithin = 10 * time.Second
+
+// Close makes everything durable and closes the index. It waits for operations that are under way, and
+// ends with ErrNotClosed where the disk takes no more: then only the end of the process frees what it
+// holds.
 func (x *Index) Close() error {
 	x.closing.Lock()
 	defer x.closing.Unlock()
@@ -94,10 +100,23 @@ func (x *Index) Close() error {
 	x.closed = true
 	close(x.stop)
 	x.idle.Wait()
-	if err := x.db.Close(); err != nil {
-		return fmt.Errorf("index: close: %w", err)
+	return x.closeDB(closeWithin)
+}
+
+func (x *Index) closeDB(within time.Duration) error {
+	closed := make(chan error, 1)
+	go func() { closed <- x.db.Close() }()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case err := <-closed:
+		if err != nil {
+			return fmt.Errorf("index: close: %w", err)
+		}
+		return nil
+	case <-late.C:
+		return fmt.Errorf("%w: %s cannot be written", ErrNotClosed, x.dir)
 	}
-	return nil
 }
 
 // Sync makes everything written so far survive a power cut.

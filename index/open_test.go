@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
@@ -149,4 +150,13 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, x.PutSession(t.Context(), session.Session{ID: "s1"}), ErrClosed)
 	_, err := x.Sessions(t.Context())
 	require.ErrorIs(t, err, ErrClosed)
+}
+
+func TestCloseEndsWhereTheDirectoryIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	x, err := Open(dir, quiet())
+	require.NoError(t, err)
+	require.NoError(t, x.PutSession(t.Context(), session.Session{ID: "s1"}))
+	require.NoError(t, os.RemoveAll(dir))
+	require.ErrorIs(t, x.closeDB(time.Second), ErrNotClosed)
 }

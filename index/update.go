@@ -16,6 +16,9 @@ import (
 // ErrClosed says that the index was closed.
 var ErrClosed = errors.New("index is closed")
 
+// ErrNotClosed says that an index could not be closed: what it holds in memory cannot be written.
+var ErrNotClosed = errors.New("index cannot be closed")
+
 // reserve is what must be free on the disk for a change: Badger's two memtable logs (32 MiB) grow
 // into holes of their files, and one flush of a memtable (16 MiB) is under way.
 const reserve = 64 << 20

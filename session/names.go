@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -43,6 +44,10 @@ func CheckToolUseID(id string) error {
 	}
 	if !utf8.ValidString(id) {
 		return fmt.Errorf("%w tool-use id %q: it is not valid UTF-8", ErrInvalid, id)
+	}
+	// Encoders of JSON put U+FFFD where bytes are not UTF-8: two ids would have become one.
+	if strings.ContainsRune(id, utf8.RuneError) {
+		return fmt.Errorf("%w tool-use id %q: it contains U+FFFD, which stands for bytes that were lost", ErrInvalid, id)
 	}
 	for _, r := range id {
 		if unicode.IsControl(r) {

@@ -15,6 +15,7 @@ type Desc struct {
 }
 
 func newDesc(fd int) *Desc {
+	held.Add(1)
 	d := &Desc{fd: fd}
 	d.refs.Store(1)
 	return d
@@ -33,5 +34,6 @@ func (d *Desc) Hold() *Desc {
 func (d *Desc) Drop() {
 	if d != nil && d.refs.Add(-1) == 0 {
 		unix.Close(d.fd)
+		held.Add(-1)
 	}
 }

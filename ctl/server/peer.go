@@ -110,5 +110,7 @@ func (s *Server) caller(ctx context.Context) (session.Caller, error) {
 	case p.foreign && !s.cfg.AllowForeignPIDNamespace:
 		return session.Caller{}, fmt.Errorf("%w: the caller is in another pid namespace than vfsd: call from the daemon's, or let the configuration allow it", session.ErrNotAllowed)
 	}
-	return session.Caller{UID: p.uid, PID: p.pid, Privileged: p.uid == 0 || p.uid == s.uid}, nil
+	return session.Caller{UID: p.uid, PID: p.pid, Privileged: s.privileged(p.uid)}, nil
 }
+
+func (s *Server) privileged(uid uint32) bool { return uid == 0 || uid == s.uid }

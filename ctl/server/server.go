@@ -85,11 +85,18 @@ const (
 	stopTimeout   = 5 * time.Second
 )
 
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	if p, ok := c.(*peerConn); ok {
+		return withPeer(ctx, p.peer)
+	}
+	return ctx
+}
+
 // Serve answers on l until ctx is done, then waits a moment for what runs. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s.handler,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, peerOf(c)) },
+		ConnContext:       connContext,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
@@ -105,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			srv.Close()
 		}
 	}()
-	err := srv.Serve(l)
+	err := srv.Serve(s.guard(l))
 	if ctx.Err() != nil {
 		<-stopped
 		return nil
