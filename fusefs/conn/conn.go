@@ -40,9 +40,11 @@ type Conn struct {
 	closed bool
 
 	shift   shift
-	watch   watch
+	alarm   alarm
+	queue   queue // guarded by shift.mu
 	readers sync.WaitGroup
 	ended   atomic.Bool // the kernel has ended the connection
+	served  [maxKinds]atomic.Uint64
 }
 
 // New agrees on the terms of the connection that fd, which becomes its own, was mounted with:
@@ -51,8 +53,12 @@ type Conn struct {
 func New(fd int, handler Handler, maxWrite int, log *slog.Logger) (*Conn, error) {
 	c := &Conn{handler: handler, log: log, size: max(maxWrite, fuse.MAX_KERNEL_WRITE/8) + headroom, fd: fd}
 	c.shift.init()
-	c.watch.init()
+	if err := c.alarm.init(); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("timerfd: %w", err)
+	}
 	if err := c.agree(); err != nil {
+		unix.Close(c.alarm.fd)
 		unix.Close(fd)
 		return nil, err
 	}
@@ -85,6 +91,17 @@ func (c *Conn) agree() error {
 // Terms is what was agreed on: the flags are those that both sides know.
 func (c *Conn) Terms() fuse.InitOut { return c.terms }
 
+// Served is how many requests of each kind, FUSE_LOOKUP and so on, there were.
+func (c *Conn) Served() map[uint32]uint64 {
+	out := map[uint32]uint64{}
+	for kind := range c.served {
+		if n := c.served[kind].Load(); n > 0 {
+			out[uint32(kind)] = n
+		}
+	}
+	return out
+}
+
 // Serve handles requests until the kernel ends the connection, by an unmount or an abort, and the
 // last handler is done. Then it closes the descriptor.
 func (c *Conn) Serve() {
@@ -95,5 +112,6 @@ func (c *Conn) Serve() {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.closed = true
+	unix.Close(c.alarm.fd)
 	unix.Close(c.fd)
 }

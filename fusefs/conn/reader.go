@@ -25,7 +25,7 @@ type reader struct {
 	// handles one. Who turns that bit off has to see to a successor.
 	state atomic.Uint64
 
-	seen uint64 // state at the last look of the watch, guarded by shift.mu
+	began atomic.Int64 // when the request on duty began
 
 	wake chan struct{} // tells a parked reader that it is on duty; closed where it may go
 }
@@ -66,6 +66,9 @@ func (c *Conn) receive(r *reader) (int, error) {
 			if n >= inHeaderSize {
 				return n, nil
 			}
+			if n == 0 {
+				return 0, errEnded // not of /dev/fuse, but of a socket
+			}
 			err = unix.EPROTO
 		case unix.EINTR, unix.ENOENT: // ENOENT: the request was given up before it was read
 			continue
@@ -87,14 +90,20 @@ func (c *Conn) receive(r *reader) (int, error) {
 func (c *Conn) carryOut(r *reader, n int) bool {
 	state := r.state.Load() + 2
 	op, unique := header(r.in).Opcode, header(r.in).Unique
+	c.served[min(op, maxKinds-1)].Add(1)
 	if blocks(op) {
 		r.state.Store(state)
 		c.handOver()
 		c.handle(r, n, unique)
 		return false
 	}
+	now := clock()
+	r.began.Store(now)
 	r.state.Store(state | handling)
-	c.watch.noticed()
+	c.alarm.began(now)
+	if state%(2*sampleEvery) == 0 {
+		c.sample()
+	}
 	c.handle(r, n, unique)
 	return r.state.CompareAndSwap(state|handling, state)
 }
@@ -140,5 +149,5 @@ func (c *Conn) end(err error) {
 		c.log.Error("the kernel's requests cannot be read any more", "error", err)
 	}
 	c.shift.dismiss()
-	c.watch.dismiss()
+	c.alarm.dismiss()
 }

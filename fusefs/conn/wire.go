@@ -18,6 +18,9 @@ const (
 	opCopyFileRange64 = 53
 )
 
+// maxKinds is above all kinds of Linux 6.18. What comes later is counted as one.
+const maxKinds = 64
+
 const (
 	inHeaderSize  = int(unsafe.Sizeof(fuse.InHeader{}))
 	outHeaderSize = int(unsafe.Sizeof(fuse.OutHeader{}))
