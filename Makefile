@@ -4,9 +4,10 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
+SOAK     ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test unit integration bench lint fuzz deps clean
+.PHONY: help build run stop test unit integration soak bench lint fuzz deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +28,9 @@ unit: ## test every package by itself
 
 integration: ## test the real binaries on real mounts
 	$(GO) test -race -count=1 -timeout 9m ./integration
+
+soak: ## random writers with known truth, for SOAK (10m unless set)
+	VFSD_SOAK=$(SOAK) $(GO) test -race -count=1 -timeout 0 -v -run 'TestTruth$$' ./integration
 
 bench: deps ## compare the mount with the bare disk and its peers; prints a table, writes bench.json
 	$(GO) build -trimpath -o bin/ ./cmd/vfsd ./cmd/vfsctl ./integration/bench

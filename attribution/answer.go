@@ -13,6 +13,12 @@
 // the window does not name it. Nor does it where the caller is unknown (pid 0: it is outside of this
 // pid namespace) or its environment could not be read to its end: then what is open are candidates, even one alone.
 //
+// # The window
+//
+// A process that started while another, ended tool use of the API was open may be a leftover of that one, or
+// a worker that serves whoever asks. Nothing tells which: where it is on the line of a caller, the window's
+// answer is ambiguous between the two. What was there before any tool use is taken for a worker.
+//
 // Of a variable that stands twice in an environment the first counts, as for getenv. A
 // VFSD_TOOL_USE_ID that is no valid id declares nothing, and hides what ancestors declare.
 //
@@ -27,7 +33,9 @@
 // An orphan hangs on the init of its pid namespace, which is accounted for, or on a subreaper, which
 // the kernel shows to nobody: with a subreaper that serves several tool uses an orphan of an earlier one
 // counts by its own start time, and so does a child made with CLONE_PARENT. An environment is what its process was
-// executed with; that an ancestor executed something else after it had forked is not seen.
+// executed with. What an ancestor executes after a caller was first looked at does not count; that it executed
+// something else between the fork and that look is not seen, since nothing tells when a process called exec.
+// Whoever lost its line and cleared its environment is told from nobody.
 //
 // # Hazards
 //
@@ -35,7 +43,11 @@
 // and time and never trusted to be well formed.
 package attribution
 
-import "aimon.at/vfsd/session"
+import (
+	"time"
+
+	"aimon.at/vfsd/session"
+)
 
 // Registry is what the resolver needs to know about tool uses. The session controller implements it.
 // All methods are called while a process waits in open(2): they answer from memory, or with one
@@ -51,6 +63,10 @@ type Registry interface {
 
 	// Window returns the ids of the open tool uses of a session that were begun through the API.
 	Window(sessionID string) []string
+
+	// WasOpen returns the tool uses of a session, begun through the API and ended now, that were
+	// open at some moment from one time to another.
+	WasOpen(sessionID string, from, to time.Time) []session.ToolUse
 
 	// Declared returns the tool use of that id in the session, beginning it (origin environment) where
 	// no such id was ever used. An id that has ended comes back ended: it is never begun again.

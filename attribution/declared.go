@@ -41,9 +41,33 @@ func newReaders() *readers {
 	}
 }
 
+// descent is what the environments of a task's ancestors say. It is what they said when the task was first
+// looked at: what an ancestor executes after has nothing to do with where the task came from.
+type descent struct {
+	hearsay
+	at int // the ancestor that said it; past the last one for none
+}
+
+// within returns what the nearest count ancestors say.
+func (d descent) within(count int) hearsay {
+	if d.at < count {
+		return d.hearsay
+	}
+	return hearsay{}
+}
+
+// answerer returns what a task's environment says. foreign says that it belongs to somebody whose environment this
+// daemon may not read; ok is false where that is not known at once.
+type answerer func(task *proc.Task) (h hearsay, foreign, ok bool)
+
 // listen finds what the caller's environment says, or where it says nothing the nearest ancestor's
-// among the first count. It returns when ctx ends at the latest.
+// among the first count. Where it has to be read that takes until the deadline at most.
 func (r *Resolver) listen(ctx context.Context, task *proc.Task, count int) hearsay {
+	if h, ok := r.search(task, count, recall); ok {
+		return h
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.deadline)
+	defer cancel()
 	select {
 	case r.readers.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -54,7 +78,7 @@ func (r *Resolver) listen(ctx context.Context, task *proc.Task, count int) hears
 	go func() {
 		defer func() { <-r.readers.slots }()
 		defer task.Release()
-		done <- r.search(ctx, task, count)
+		done <- r.read(ctx, task, count)
 	}()
 	select {
 	case h := <-done:
@@ -65,41 +89,87 @@ func (r *Resolver) listen(ctx context.Context, task *proc.Task, count int) hears
 	}
 }
 
-// search is listen without a bound.
-func (r *Resolver) search(ctx context.Context, task *proc.Task, count int) hearsay {
-	buf := r.readers.buffers.Get().(*[environLimit]byte)
-	defer r.readers.buffers.Put(buf)
-	own := r.ask(task, buf[:])
-	if own.said || own.unsure {
-		return own
+// recall answers without waiting for any process.
+func recall(task *proc.Task) (h hearsay, foreign, ok bool) {
+	said, ok := task.Kept()
+	if ok {
+		h = said.(hearsay)
 	}
-	line := task.Ancestors()
-	for i := range min(count, len(line)) {
-		if ctx.Err() != nil {
-			own.unsure = true
-			break
-		}
-		h, foreign := r.askAncestor(line, i, buf[:])
-		if h.said || h.unsure || foreign {
-			return own.or(h)
-		}
-	}
-	return own
+	return h, false, ok
 }
 
-// askAncestor is ask for an ancestor. foreign says that it belongs to somebody whose environment this daemon may not
-// read, as every user's line does further up: what began there says nothing about a tool.
-func (r *Resolver) askAncestor(line []proc.Ancestor, i int, buf []byte) (h hearsay, foreign bool) {
-	task, err := r.table.Ancestor(line, i)
-	if err != nil {
-		return hearsay{unsure: true}, false
+// read is search that reads what is not known, without a bound in time for each.
+func (r *Resolver) read(ctx context.Context, task *proc.Task, count int) hearsay {
+	buf := r.readers.buffers.Get().(*[environLimit]byte)
+	defer r.readers.buffers.Put(buf)
+	h, _ := r.search(task, count, func(of *proc.Task) (hearsay, bool, bool) {
+		if ctx.Err() != nil {
+			return hearsay{unsure: true}, false, true
+		}
+		if h, _, ok := recall(of); ok {
+			return h, false, true
+		}
+		h, foreign := r.ask(of, buf[:])
+		return h, foreign, true
+	})
+	return h
+}
+
+func (r *Resolver) search(task *proc.Task, count int, ask answerer) (h hearsay, ok bool) {
+	own, foreign, ok := ask(task)
+	own.unsure = own.unsure || foreign
+	if !ok || own.said || own.unsure || count == 0 {
+		return own, ok
 	}
-	defer task.Release()
-	env, cut, err := task.Environ(buf)
-	if errors.Is(err, fs.ErrPermission) {
+	above, ok := r.above(task, count, ask)
+	if !ok {
+		return hearsay{}, false
+	}
+	return own.or(above), true
+}
+
+// above finds what the nearest of the first count ancestors that says anything says. What is found out is
+// noted with all that it is true for.
+func (r *Resolver) above(task *proc.Task, count int, ask answerer) (h hearsay, ok bool) {
+	if d, known := task.Note().(descent); known {
+		return d.within(count), true
+	}
+	line := task.Ancestors()
+	passed := make([]*proc.Task, 0, 8)
+	defer func() {
+		for _, p := range passed {
+			p.Release()
+		}
+	}()
+	d, known := descent{at: len(line)}, count >= len(line)
+	for i := range min(count, len(line)) {
+		up, err := r.table.Ancestor(line, i)
+		if err != nil {
+			return hearsay{unsure: true}, true
+		}
+		passed = append(passed, up)
+		h, foreign, ok := ask(up)
+		if !ok || h.unsure {
+			return h, ok
+		}
+		if h.said || foreign {
+			// Every user's line belongs to others further up: what began there says nothing about a tool.
+			d, known = descent{hearsay: h, at: i}, true
+			break
+		}
+		if further, ok := up.Note().(descent); ok {
+			d, known = descent{hearsay: further.hearsay, at: further.at + i + 1}, true
+			break
+		}
+	}
+	if !known {
 		return hearsay{}, true
 	}
-	return r.heard(task, env, cut, err), false
+	task.SetNote(d)
+	for i, p := range passed[:min(len(passed), d.at)] {
+		p.SetNote(descent{hearsay: d.hearsay, at: d.at - i - 1})
+	}
+	return d.within(count), true
 }
 
 // or adds an ancestor's words to those of a caller that names no tool use.
@@ -113,16 +183,17 @@ func (h hearsay) or(a hearsay) hearsay {
 	return a
 }
 
-func (r *Resolver) ask(task *proc.Task, buf []byte) hearsay {
-	env, cut, err := task.Environ(buf)
-	return r.heard(task, env, cut, err)
-}
-
-func (r *Resolver) heard(task *proc.Task, env []byte, cut bool, err error) hearsay {
+// ask reads an environment into buf.
+func (r *Resolver) ask(task *proc.Task, buf []byte) (h hearsay, foreign bool) {
+	said, err := task.Environ(buf, func(env []byte, cut bool) any { return r.heard(task, env, cut) })
 	if err != nil {
 		r.log.Debug("environment could not be read", logPID, task.Process.PID, logError, err)
-		return hearsay{unsure: true}
+		return hearsay{unsure: !errors.Is(err, fs.ErrPermission)}, errors.Is(err, fs.ErrPermission)
 	}
+	return said.(hearsay), false
+}
+
+func (r *Resolver) heard(task *proc.Task, env []byte, cut bool) hearsay {
 	h := hearsay{words: parseEnviron(env, cut), by: task.Process}
 	h.unsure = cut && !h.said
 	if h.invalid {

@@ -118,13 +118,55 @@ func TestExecChangesTheAnswer(t *testing.T) {
 	r := resolver(t, f)
 	p := start(t, env("T1"), "/bin/sh", "-c", `echo $$; read x; exec env VFSD_TOOL_USE_ID=T2 /bin/sh -c 'echo $$; read x; exec env -u VFSD_TOOL_USE_ID /bin/sh -c "echo \$\$; read x"'`)
 	pid := p.pid()
-	require.Equal(t, "T1", ask(r, pid).ToolUseID)
+	for _, id := range []string{"T1", "T2", ""} {
+		for range 4 { // read, read and kept, kept
+			require.Equal(t, id, ask(r, pid).ToolUseID)
+		}
+		if id != "" {
+			p.say("")
+			require.Equal(t, pid, p.pid())
+		}
+	}
+}
+
+// TestExecOfAnAncestor: a child that names nothing is what its ancestors were when it was first looked at; what comes after
+// an ancestor's exec is that one's.
+func TestExecOfAnAncestor(t *testing.T) {
+	f := newFake()
+	r := resolver(t, f)
+	const child = `env -i /bin/sh -c "echo \$\$; read x" <&3 &`
+	p := start(t, env("T1"), "/bin/sh", "-c", child+` read x; exec env VFSD_TOOL_USE_ID=T2 /bin/sh -c '`+child+` read x'`)
+	first := p.pid()
+	for range 4 {
+		require.Equal(t, "T1", ask(r, first).ToolUseID)
+	}
 	p.say("")
-	require.Equal(t, pid, p.pid())
-	require.Equal(t, "T2", ask(r, pid).ToolUseID)
+	second := p.pid()
+	for range 4 {
+		require.Equal(t, "T2", ask(r, second).ToolUseID)
+		require.Equal(t, "T1", ask(r, first).ToolUseID)
+	}
+}
+
+// TestBeginBetweenTwoOpens: what is kept says nothing of what is open.
+func TestBeginBetweenTwoOpens(t *testing.T) {
+	f := newFake()
+	r := resolver(t, f)
+	p := start(t, nil, "/bin/sh", "-c", `echo $$; read x; sh -c 'echo $$; read x'; :`)
+	parent := p.pid()
 	p.say("")
-	require.Equal(t, pid, p.pid())
-	require.Equal(t, session.None, ask(r, pid).Sureness)
+	pid := p.pid()
+	for range 3 {
+		require.Equal(t, session.None, ask(r, pid).Sureness)
+	}
+	f.begin("T1", with(p.process()), at(p.born(t).Add(-time.Second)))
+	r.clock.since = 0
+	for range 3 {
+		require.Equal(t, "T1", ask(r, pid).ToolUseID)
+		require.Equal(t, "T1", ask(r, parent).ToolUseID)
+	}
+	f.end("T1", time.Now())
+	require.True(t, ask(r, pid).Late)
 }
 
 func TestThread(t *testing.T) {

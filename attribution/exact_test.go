@@ -288,6 +288,30 @@ func TestWindow(t *testing.T) {
 	require.Equal(t, session.Ambiguous, ask(r, pid).Sureness, "it began after the change did")
 }
 
+// TestLeftover: who started in the time of an ended tool use may be left from it.
+func TestLeftover(t *testing.T) {
+	f := newFake()
+	r := resolver(t, f)
+	edge := func() time.Time { return NextTick(context.Background()) }
+	worker := start(t, nil, "/bin/sh", "-c", `while read -r line; do eval "$line"; done`)
+	const job = `sh -c 'echo $$; read x; sh -c "echo \$\$; read x"; :' <&3 &`
+	f.begin("T1", at(edge()))
+	worker.say(job)
+	left := worker.pid()
+	f.end("T1", edge())
+	f.begin("T2", at(edge()))
+	both := session.Attribution{Sureness: session.Ambiguous, Candidates: []string{"T1", "T2"}, ExecutionID: "current"}
+	require.Equal(t, both, ask(r, left))
+	require.Equal(t, both, ask(r, left))
+	worker.say(job)
+	require.Equal(t, "T2", ask(r, worker.pid()).ToolUseID, "started in its time, by whom was there before")
+	require.Equal(t, "T2", ask(r, uint32(worker.cmd.Process.Pid)).ToolUseID)
+	f.begin("T3", at(edge()))
+	f.end("T2", edge())
+	require.Equal(t, session.Attribution{Sureness: session.Ambiguous, Candidates: []string{"T1", "T3"}, ExecutionID: "current"}, ask(r, left))
+	require.Equal(t, "T3", ask(r, uint32(worker.cmd.Process.Pid)).ToolUseID)
+}
+
 func TestForeignPidNamespace(t *testing.T) {
 	f := newFake()
 	r := resolver(t, f)
@@ -490,7 +514,7 @@ func TestInSmallNamespace(t *testing.T) {
 		NextTick(context.Background())
 		NextTick(context.Background())
 		takes(t, p.cmd.Process.Pid, env("T2"))
-		require.Equal(t, session.None, ask(r, child).Sureness)
+		require.Equal(t, "T1", ask(r, child).ToolUseID, "where it came from does not change")
 	})
 }
 

@@ -123,6 +123,13 @@ func (p *peer) pid() uint32 {
 // process is the peer's first process.
 func (p *peer) process() session.Process { return lookup(p.t, p.cmd.Process.Pid) }
 
+// born is when the peer's first process started.
+func (p *peer) born(t *testing.T) time.Time {
+	t.Helper()
+	_, offset, _ := readClocks()
+	return time.Unix(0, int64(p.process().Start)*int64(tick)+offset)
+}
+
 func lookup(t *testing.T, pid int) session.Process {
 	t.Helper()
 	who, err := proc.Lookup(pid)

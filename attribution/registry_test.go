@@ -86,6 +86,12 @@ func (f *fakeRegistry) Window(sessionID string) []string {
 	}))
 }
 
+func (f *fakeRegistry) WasOpen(sessionID string, from, to time.Time) []session.ToolUse {
+	return f.find(func(t session.ToolUse) bool {
+		return t.SessionID == sessionID && t.Origin == session.OriginAPI && !t.Open() && !t.BeganAt.After(to) && !t.EndedAt.Before(from)
+	})
+}
+
 func (f *fakeRegistry) Declared(sessionID string, d Declaration) (session.ToolUse, error) {
 	if err := session.CheckToolUseID(d.ToolUseID); err != nil {
 		return session.ToolUse{}, err

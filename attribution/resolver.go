@@ -3,6 +3,7 @@ package attribution
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -75,19 +76,17 @@ func (r *Resolver) Close() {
 // answered. It always has an answer, in a time that ctx and the deadline bound.
 func (r *Resolver) Attribute(ctx context.Context, pid, _ uint32) session.Attribution {
 	now := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, r.deadline)
-	defer cancel()
 	task, cgroup, err := r.look(pid)
 	if err != nil {
 		return r.unnamed(hearsay{})
 	}
 	defer task.Release()
 	l := r.follow(task, cgroup, now)
-	count := len(task.Ancestors())
+	count := math.MaxInt
 	if l.sure != nil {
 		count = l.within
 	}
-	return r.answer(l, r.listen(ctx, task, count), now)
+	return r.answer(task, l, r.listen(ctx, task, count), now)
 }
 
 // look finds the caller's task. The kernel tells no pid for a caller outside of this process's pid

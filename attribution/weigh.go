@@ -4,11 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"aimon.at/vfsd/attribution/proc"
 	"aimon.at/vfsd/session"
 )
 
 // answer weighs what was found by the rules, the first that answers wins.
-func (r *Resolver) answer(l line, h hearsay, now time.Time) session.Attribution {
+func (r *Resolver) answer(task *proc.Task, l line, h hearsay, now time.Time) session.Attribution {
 	switch {
 	case l.sure != nil:
 		return r.finish(named(session.Exact, l.source, *l.sure, now), l.sure, h)
@@ -23,7 +24,7 @@ func (r *Resolver) answer(l line, h hearsay, now time.Time) session.Attribution 
 	case h.unsure:
 		return r.unnamed(h)
 	}
-	return r.window(h, now)
+	return r.window(task, h, now)
 }
 
 // declare answers by what the environments say.
@@ -39,7 +40,7 @@ func (r *Resolver) declare(h hearsay, now time.Time) session.Attribution {
 }
 
 // window answers by what is open, for a caller of which nothing else is known.
-func (r *Resolver) window(h hearsay, now time.Time) session.Attribution {
+func (r *Resolver) window(task *proc.Task, h hearsay, now time.Time) session.Attribution {
 	open := r.registry.Window(r.session)
 	if len(open) != 1 {
 		return r.unnamed(h)
@@ -49,7 +50,29 @@ func (r *Resolver) window(h hearsay, now time.Time) session.Attribution {
 	if err != nil || t.BeganAt.After(now) {
 		return r.finish(ambiguous(open), nil, h)
 	}
+	if others := r.leftoverOf(task); len(others) > 0 {
+		return r.finish(ambiguous(append(others, t.ID)), nil, h)
+	}
 	return r.finish(named(session.Window, session.SourceWindow, t, now), &t, h)
+}
+
+// leftoverOf returns the ended tool uses that the caller may be left from, though only one other is open: those that
+// were open when it or an ancestor of it started.
+func (r *Resolver) leftoverOf(task *proc.Task) []string {
+	offset, _ := r.clock.now()
+	others := r.startedIn(task.Process, offset)
+	for _, a := range task.Ancestors() {
+		others = append(others, r.startedIn(a.Process, offset)...)
+	}
+	return others
+}
+
+// startedIn returns the ended tool uses that may have been open when p started.
+func (r *Resolver) startedIn(p session.Process, offset int64) []string {
+	at := int64(p.Start) * int64(tick)
+	low, high := min(offset, r.clock.offset), max(offset, r.clock.offset)
+	from, to := time.Unix(0, at+low).Add(-unseen), time.Unix(0, at+high).Add(tick+unseen)
+	return ids(r.clock.byChild(p.Start, r.registry.WasOpen(r.session, from, to), false).possible)
 }
 
 // unnamed answers for a caller that may be any of the open tool uses', or nobody's: also where only one is open.

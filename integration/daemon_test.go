@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -132,6 +133,30 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
+// starter starts processes from one thread that lives as long as the tests do: the kernel kills what
+// has a parent-death signal when the thread that started it ends, and so no daemon outlives a test
+// binary that was ended by its time limit.
+var starter = sync.OnceValue(func() chan func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+func startBound(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started := make(chan error)
+	starter() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
 func mountsBelow(dir string) []string {
 	raw, _ := os.ReadFile("/proc/self/mounts")
 	var found []string
@@ -165,7 +190,7 @@ func (d *daemon) start() {
 	d.cmd.Stderr = d.stderr
 	stdout, err := d.cmd.StdoutPipe()
 	require.NoError(d.t, err)
-	require.NoError(d.t, d.cmd.Start())
+	require.NoError(d.t, startBound(d.cmd))
 	ready := make(chan string, 1)
 	d.exited = make(chan struct{})
 	go func() {
@@ -274,6 +299,9 @@ func (d *daemon) exec(env []string, name string, args ...string) result {
 	}
 	cmd.Env = append(os.Environ(), "VFSD_SOCKET="+d.socket)
 	cmd.Env = append(cmd.Env, env...)
+	// What it started must not go on writing under the next test.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

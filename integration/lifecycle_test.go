@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -31,6 +32,7 @@ func TestKillKeepsWhatEnded(t *testing.T) {
 		d.tool("call_1", `for i in $(seq 50); do echo $i > f$i.txt; done`)
 		d.ctl("tool", "begin", "call_2")
 		d.write("window.txt", "x")
+		d.recorded()
 		d.kill()
 		d.start()
 		require.Len(t, d.artifacts("--tool-use", "call_1"), 50)
@@ -43,6 +45,15 @@ func TestKillKeepsWhatEnded(t *testing.T) {
 		require.True(t, r.Final)
 		d.ctl("check")
 	})
+}
+
+// recorded waits until everything that happened is in the index.
+func (d *daemon) recorded() {
+	d.t.Helper()
+	require.Eventually(d.t, func() bool {
+		status := decode[struct{ RecordingLag int }](d.t, d.ctl("status", "--json"))
+		return status.RecordingLag == 0
+	}, commandDeadline, 20*time.Millisecond)
 }
 
 func TestBusyMountIsDetached(t *testing.T) {

@@ -73,7 +73,7 @@ var varying = []struct {
 	{regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`), "ID"},
 	{regexp.MustCompile(`/d/[A-Za-z0-9_-]{43}`), "/d/TOKEN"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?Z?`), "TIME"},
-	{regexp.MustCompile(`\d+ ?(ms|s|m|h)( ago)?\b`), "AGE"},
+	{regexp.MustCompile(`\d+ ?(ms|s|m|h) ago\b|\bnow\b`), "AGE"},
 	{regexp.MustCompile(`mnt-[0-9a-f]{6}`), "SESSION"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},

@@ -57,6 +57,7 @@ type live struct {
 	forks      map[string][]string
 	uses       map[string]*use // being begun, open, and being ended
 	ended      recent
+	past       past
 	window     map[string]*use // the open ones with OriginAPI
 	declared   int             // how many with OriginEnvironment are open or being begun
 

@@ -78,6 +78,9 @@ func (c *Controller) rebind(ctx context.Context, l *live) error {
 		return err
 	}
 	for _, t := range all[max(0, len(all)-maxRebound):] {
+		c.mu.Lock()
+		l.past.add(t)
+		c.mu.Unlock()
 		if t.Open() || t.Cgroup == "" && t.Process == nil {
 			continue
 		}

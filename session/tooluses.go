@@ -165,6 +165,7 @@ func (c *Controller) markUseEnded(ctx context.Context, l *live, u *use) ToolUse 
 			l.declared--
 		}
 		delete(l.window, u.ID)
+		l.past.add(u.ToolUse)
 	}
 	return u.ToolUse
 }

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"aimon.at/vfsd/session"
 )
 
@@ -18,17 +16,23 @@ type Task struct {
 	refs  int // guarded by table.mu
 	tid   int
 	dir   dir
+	turn  uint64 // when it was opened, between its directory and its first look
 
-	mu        sync.Mutex // guards the next three
+	seen Stat // what the first look saw
+
+	mu        sync.Mutex // guards all up to image
 	cgroup    int        // descriptor, -1 where not open
+	path      string     // what it said last
 	ancestors []Ancestor
 	walked    bool
+	note      any
+	image     image
 
 	adopts func() bool // whether it is the init of a pid namespace, which a process is for life
 
 	// environ is guarded apart, because reading through it can take as long as the process likes.
 	environMu sync.Mutex   // taken before mu
-	environ   int          // descriptor, -1 where not open
+	reads     int          // how often it was read
 	since     atomic.Int64 // when the read that is going on began, nanoseconds; 0 for none
 }
 
@@ -48,11 +52,8 @@ func (k *Task) Release() {
 
 func (k *Task) closeAll() {
 	k.dir.close()
-	for _, fd := range []int{k.cgroup, k.environ} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
+	closeFD(k.cgroup)
+	closeFD(k.image.alive)
 }
 
 // identify finds the process of the thread. Its start time is the process's, which a thread's own
@@ -62,7 +63,7 @@ func (k *Task) identify() error {
 	if err != nil {
 		return err
 	}
-	k.Process = session.Process{PID: k.tid, Start: s.Start}
+	k.Process, k.seen = session.Process{PID: k.tid, Start: s.Start}, s
 	if s.ExitSignal >= 0 {
 		return nil
 	}
@@ -97,8 +98,27 @@ func (k *Task) Cgroup() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path, _ := ParseCgroup(b)
-	return path, nil
+	if path, _ := CutCgroup(b); string(path) != k.path {
+		k.path = string(path)
+	}
+	return k.path, nil
+}
+
+// Note returns what SetNote left with the task.
+func (k *Task) Note() any {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.note
+}
+
+// SetNote leaves what was found out about the task's line with it for as long as it is kept. Of a line that
+// could not be followed to its end nothing is noted.
+func (k *Task) SetNote(v any) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.walked {
+		k.note = v
+	}
 }
 
 // Adopts reports whether the process is the init of a pid namespace, so that whoever hangs on it may
@@ -117,14 +137,28 @@ func (k *Task) isInit() bool {
 // Ancestors returns the line of the task's process, its parent first, as far as it can be followed.
 // The list is shared and must not be changed.
 func (k *Task) Ancestors() []Ancestor {
+	if line, known := k.line(); known {
+		return line
+	}
+	line, err := k.table.lineOf(k)
+	if err == nil {
+		k.setLine(line)
+	}
+	return line
+}
+
+// setLine tells the task its line, where it is not known yet.
+func (k *Task) setLine(line []Ancestor) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.walked {
-		return k.ancestors
+	if !k.walked {
+		k.ancestors, k.walked = line, true
 	}
-	list, err := walk(k.dir)
-	if err == nil {
-		k.ancestors, k.walked = list, true
-	}
-	return list
+}
+
+// line returns the task's line where it is known.
+func (k *Task) line() (line []Ancestor, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ancestors, k.walked
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strconv"
 )
 
@@ -39,23 +40,70 @@ func ParseStat(b []byte) (Stat, error) {
 	if open < 1 || closed < open {
 		return Stat{}, ErrMalformed
 	}
-	fields := bytes.Fields(b[closed+1:])
-	if len(fields) <= fieldExitSignal || len(fields[fieldState]) != 1 {
-		return Stat{}, ErrMalformed
+	var s Stat
+	pid, ok := number(bytes.TrimSpace(b[:open]))
+	s.PID = int(pid)
+	n := 0
+	for rest := b[closed+1:]; ok; n++ {
+		var f []byte
+		if f, rest = field(rest); len(f) == 0 {
+			break
+		}
+		ok = s.take(n, f)
 	}
-	s := Stat{State: fields[fieldState][0]}
-	var errs [4]error
-	s.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(b[:open])))
-	s.PPID, errs[1] = strconv.Atoi(string(fields[fieldPPID]))
-	s.Start, errs[2] = strconv.ParseUint(string(fields[fieldStart]), 10, 64)
-	s.ExitSignal, errs[3] = strconv.Atoi(string(fields[fieldExitSignal]))
-	if len(fields) > fieldEnvEnd {
-		s.EnvEnd, _ = strconv.ParseUint(string(fields[fieldEnvEnd]), 10, 64)
-	}
-	if errors.Join(errs[:]...) != nil || s.PID <= 0 || s.PPID < 0 {
+	if !ok || n <= fieldExitSignal || s.PID <= 0 || s.PPID < 0 {
 		return Stat{}, ErrMalformed
 	}
 	return s, nil
+}
+
+// take notes the field of that place, and reports whether it has its form.
+func (s *Stat) take(place int, f []byte) (ok bool) {
+	var n int64
+	switch place {
+	case fieldState:
+		s.State, ok = f[0], len(f) == 1
+	case fieldPPID:
+		n, ok = number(f)
+		s.PPID = int(n)
+	case fieldExitSignal:
+		n, ok = number(f)
+		s.ExitSignal = int(n)
+	case fieldStart:
+		s.Start, ok = unsigned(f)
+	case fieldEnvEnd:
+		s.EnvEnd, _ = unsigned(f)
+		ok = true
+	default:
+		ok = true
+	}
+	return ok
+}
+
+// field cuts the first field off: what stands between blanks.
+func field(b []byte) (f, rest []byte) {
+	b = bytes.TrimLeft(b, " \n")
+	if i := bytes.IndexAny(b, " \n"); i >= 0 {
+		return b[:i], b[i:]
+	}
+	return b, nil
+}
+
+func number(f []byte) (int64, bool) {
+	digits, negative := bytes.CutPrefix(f, []byte("-"))
+	n, ok := unsigned(digits)
+	if !ok || n > math.MaxInt32 {
+		return 0, false
+	}
+	if negative {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+func unsigned(f []byte) (uint64, bool) {
+	n, err := strconv.ParseUint(string(f), 10, 64)
+	return n, err == nil
 }
 
 // ParseStatus finds the process id of a thread and, outermost first, the ids that it has in the pid
@@ -94,10 +142,19 @@ func parseInts(b []byte) ([]int, error) {
 // ParseCgroup finds the path in the cgroup v2 hierarchy in the content of /proc/PID/cgroup: the line
 // of hierarchy 0 with no controllers. ok is false where there is none.
 func ParseCgroup(b []byte) (path string, ok bool) {
-	for line := range bytes.Lines(b) {
-		if rest, found := bytes.CutPrefix(line, []byte("0::/")); found {
-			return "/" + string(bytes.TrimSuffix(rest, []byte("\n"))), true
+	p, ok := CutCgroup(b)
+	return string(p), ok
+}
+
+// CutCgroup is ParseCgroup as a part of b.
+func CutCgroup(b []byte) (path []byte, ok bool) {
+	mark := []byte("0::/")
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte("\n"))
+		if bytes.HasPrefix(line, mark) {
+			return line[len(mark)-1:], true
 		}
+		b = rest
 	}
-	return "", false
+	return nil, false
 }

@@ -4,12 +4,14 @@ import (
 	"container/list"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Table keeps descriptors and facts of the tasks that were looked at last. It is safe for
 // concurrent use.
 type Table struct {
-	max int
+	max    int
+	opened atomic.Uint64 // tasks opened so far
 
 	mu     sync.Mutex // guards all below and Task.refs
 	tasks  map[int]*list.Element
@@ -65,7 +67,6 @@ func (t *Table) Ancestor(line []Ancestor, i int) (*Task, error) {
 		task.Release()
 		return nil, fmt.Errorf("%w: its number %d was given to another one", ErrGone, p.PID)
 	}
-	task.ancestors, task.walked = line[i+1:], true
 	t.keep(task)
 	return task, nil
 }
@@ -138,7 +139,7 @@ func (t *Table) open(tid int) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &Task{table: t, refs: 1, tid: tid, dir: d, cgroup: -1, environ: -1}
+	task := &Task{table: t, refs: 1, turn: t.opened.Add(1), tid: tid, dir: d, cgroup: -1, image: image{alive: -1}}
 	task.adopts = sync.OnceValue(task.isInit)
 	if err := task.identify(); err != nil {
 		task.Release()

@@ -58,10 +58,10 @@ func TestLook(t *testing.T) {
 			require.Equal(t, line[i+1:], up.Ancestors())
 			up.Release()
 		}
-		env, cut, err := task.Environ(make([]byte, 4096))
+		env, cut, err := environ(task, 4096)
 		require.NoError(t, err)
 		require.False(t, cut)
-		require.Equal(t, "A=b\x00", string(env))
+		require.Equal(t, "A=b\x00", env)
 		task.Release()
 	}
 	_, err := table.Ancestor([]Ancestor{{session.Process{PID: cmd.Process.Pid, Start: 1}}}, 0)
@@ -70,13 +70,71 @@ func TestLook(t *testing.T) {
 	require.ErrorIs(t, err, ErrGone)
 }
 
+// TestKept: an environment is kept from its second reading on, until exec or exit.
+func TestKept(t *testing.T) {
+	table := NewTable(8)
+	defer table.Close()
+	cmd := exec.Command("/bin/sh", "-c", "echo; read x; exec env A=c cat")
+	cmd.Env = []string{"A=b", "PATH=" + os.Getenv("PATH")}
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(out)
+	_, err = lines.ReadString('\n') // by now it runs the shell
+	require.NoError(t, err)
+	task, _, err := table.Look(cmd.Process.Pid)
+	require.NoError(t, err)
+	defer task.Release()
+	for n := range 3 {
+		_, ok := task.Kept()
+		require.Equal(t, n == 2, ok)
+		env, _, err := environ(task, 4096)
+		require.NoError(t, err)
+		require.Contains(t, env, "A=b\x00")
+	}
+	for _, s := range []string{"\n", "now cat\n"} {
+		_, err = in.Write([]byte(s))
+		require.NoError(t, err)
+	}
+	_, err = lines.ReadString('\n')
+	require.NoError(t, err)
+	for range 3 {
+		env, _, err := environ(task, 4096)
+		require.NoError(t, err)
+		require.Contains(t, env, "A=c\x00")
+	}
+	_, ok := task.Kept()
+	require.True(t, ok)
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
+	_, ok = task.Kept()
+	require.False(t, ok)
+}
+
+// TestParentThatIsKept: children of one parent share its line.
+func TestParentThatIsKept(t *testing.T) {
+	table := NewTable(80)
+	defer table.Close()
+	var lines [2][]Ancestor
+	for i := range lines {
+		task, _, err := table.Look(child(t).Process.Pid)
+		require.NoError(t, err)
+		lines[i] = task.Ancestors()
+		task.Release()
+	}
+	require.Equal(t, os.Getpid(), lines[0][0].PID)
+	require.Equal(t, lines[0], lines[1])
+}
+
 func TestEnvironIsCut(t *testing.T) {
 	table := NewTable(8)
 	defer table.Close()
 	task, _, err := table.Look(child(t, "A="+strings.Repeat("x", 100)).Process.Pid)
 	require.NoError(t, err)
 	defer task.Release()
-	env, cut, err := task.Environ(make([]byte, 50))
+	env, cut, err := environ(task, 50)
 	require.NoError(t, err)
 	require.True(t, cut)
 	require.Len(t, env, 50)
@@ -164,9 +222,26 @@ func environOf(t *testing.T, table *Table, pid int) string {
 	task, _, err := table.Look(pid)
 	require.NoError(t, err)
 	defer task.Release()
-	env, _, err := task.Environ(make([]byte, 64<<10))
+	env, _, err := environ(task, 64<<10)
 	require.NoError(t, err)
-	return string(env)
+	return env
+}
+
+type read struct {
+	env string
+	cut bool
+}
+
+// environ returns what is kept of the environment, or reads it.
+func environ(task *Task, limit int) (env string, cut bool, err error) {
+	said, ok := task.Kept()
+	if !ok {
+		said, err = task.Environ(make([]byte, limit), func(env []byte, cut bool) any { return read{string(env), cut} })
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return said.(read).env, said.(read).cut, nil
 }
 
 // awaitChild returns the first child of a process that is blocked in open of a fifo.

@@ -19,64 +19,104 @@ var errMoved = errors.New("parent was replaced")
 // Ancestor is a process on a caller's line.
 type Ancestor struct{ session.Process }
 
-// walk returns the ancestors of the process whose directory is d, the nearest first, as far as they
-// can be followed. With an error the list may lack what would come after.
-func walk(d dir) (list []Ancestor, err error) {
-	for range maxAttempts {
-		list, err = climb(d)
-		if !errors.Is(err, errMoved) {
+// lineOf returns the ancestors of a task's process, the nearest first, as far as they can be followed:
+// up to one whose own line is known, which they share. With an error the list may lack what would come after.
+func (t *Table) lineOf(k *Task) ([]Ancestor, error) {
+	var passed []*Task
+	defer func() {
+		for _, p := range passed {
+			p.Release()
+		}
+	}()
+	var list, rest []Ancestor
+	top := false // the line is followed to its end
+	for at := k; len(list) < maxDepth; {
+		if rest, top = at.line(); top {
 			break
 		}
-	}
-	return list, err
-}
-
-// climb does one walk. It is errMoved where an ancestor exited under it.
-func climb(child dir) ([]Ancestor, error) {
-	var list []Ancestor
-	below, err := child.stat()
-	if err != nil {
-		return nil, err
-	}
-	first := child
-	for len(list) < maxDepth && below.PPID > 0 {
-		parent, s, err := openParent(child, below)
-		if err == nil {
-			list = append(list, Ancestor{session.Process{PID: s.PID, Start: s.Start}})
-		}
-		if child != first {
-			child.close()
-		}
+		up, err := t.parentOf(at)
 		if err != nil {
 			return list, err
 		}
-		child, below = parent, s
+		if top = up == nil; top {
+			break
+		}
+		passed, list, at = append(passed, up), append(list, Ancestor{up.Process}), up
 	}
-	if child != first {
-		child.close()
+	list = append(list, rest...)
+	list = list[:min(len(list), maxDepth)]
+	if top && len(list) < maxDepth {
+		for i, p := range passed {
+			p.setLine(list[i+1:])
+		}
 	}
 	return list, nil
 }
 
-// openParent opens the parent of child, which was seen as below, so that it is certain to be it.
-func openParent(child dir, below Stat) (dir, Stat, error) {
-	parent, err := openDir(below.PPID)
-	if err != nil {
-		return -1, Stat{}, moved(err)
-	}
-	s, err := parent.stat()
-	if err == nil {
-		var again Stat
-		again, err = child.stat()
-		if err == nil && (again.PPID != below.PPID || again.Start != below.Start || s.Start > below.Start || s.PID != below.PPID) {
-			err = errMoved
+// parentOf returns the parent of a task's process, nil for none. The caller releases it.
+func (t *Table) parentOf(k *Task) (*Task, error) {
+	below := k.seen
+	err := errMoved
+	for range maxAttempts {
+		if below.PPID <= 0 {
+			return nil, nil
 		}
+		var up *Task
+		if up, err = t.keptParent(k, below); up != nil || err != nil && !errors.Is(err, errMoved) {
+			return up, err
+		}
+		if up, err = t.openParent(k, below); up != nil || !errors.Is(err, errMoved) {
+			return up, err
+		}
+		if below, err = k.dir.stat(); err != nil {
+			return nil, err
+		}
+		err = errMoved
+	}
+	return nil, err
+}
+
+// keptParent returns the parent of k, which was seen as below, where it is kept. It is the parent where it
+// was there before the link was read and is there after, under that number then.
+func (t *Table) keptParent(k *Task, below Stat) (*Task, error) {
+	up := t.cached(below.PPID)
+	if up == nil {
+		return nil, nil
+	}
+	link := below
+	var err error
+	if up.turn >= k.turn || below != k.seen {
+		link, err = k.dir.stat()
+	}
+	if err == nil && (link.PPID != up.Process.PID || up.Process.Start > link.Start) {
+		err = errMoved
+	}
+	if err == nil {
+		if _, gone := up.Cgroup(); gone == nil {
+			return up, nil
+		}
+		t.drop(up)
+	}
+	up.Release()
+	return nil, moved(err)
+}
+
+// openParent opens the parent of k, which was seen as below, so that it is certain to be it.
+func (t *Table) openParent(k *Task, below Stat) (*Task, error) {
+	up, err := t.open(below.PPID)
+	if err != nil {
+		return nil, moved(err)
+	}
+	again, err := k.dir.stat()
+	if err == nil && (again.PPID != below.PPID || again.Start != below.Start || up.Process.Start > below.Start || up.Process.PID != below.PPID) {
+		err = errMoved
 	}
 	if err != nil {
-		parent.close()
-		return -1, Stat{}, moved(err)
+		up.Release()
+		return nil, moved(err)
 	}
-	return parent, s, nil
+	t.keep(up)
+	return up, nil
 }
 
 func moved(err error) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,12 +22,14 @@ func (a *app) artifactsCmd() *cobra.Command {
 
 func (a *app) artifactListCmd() *cobra.Command {
 	var f ctl.ArtifactFilter
+	var quiet bool
 	c := &cobra.Command{Use: "list", Short: "List artifacts", Args: cobra.NoArgs}
 	c.Flags().StringVar(&f.ExecutionID, "execution", "", "only those of this execution and its forks")
 	c.Flags().BoolVar(&f.NoForks, "no-forks", false, "leave out the forks of --execution")
 	c.Flags().StringVar(&f.ToolUseID, "tool-use", "", "only those of this tool use")
 	c.Flags().Uint64Var(&f.From, "from", 0, "a mark: only what became final after it")
 	c.Flags().BoolVar(&f.All, "all", false, "replaced, deleted, lost and removed ones too")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the ids, one a line (without --json)")
 	c.RunE = a.verb(func(ctx context.Context, _ []string) (err error) {
 		if f.SessionID, err = a.sessionID(ctx, f.ExecutionID); err != nil {
 			return err
@@ -35,9 +38,21 @@ func (a *app) artifactListCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if quiet && !a.json {
+			return a.showIDs(all)
+		}
 		return a.showArtifacts(all)
 	})
 	return a.sessionFlag(c)
+}
+
+func (a *app) showIDs(all []ctl.Artifact) error {
+	for _, v := range all {
+		if _, err := fmt.Fprintln(a.out, v.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) showArtifacts(all []ctl.Artifact) error {

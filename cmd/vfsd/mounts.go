@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -37,10 +38,15 @@ type mount struct {
 	recorder *artifact.Recorder
 	resolver *attribution.Resolver
 	fs       *fusefs.Mount
+	away     sync.Once
 	ended    chan struct{} // closed when everything of it is put away
 }
 
 var _ server.Mounts = (*mounts)(nil)
+
+// recordWithin is how long a change may wait for others to be written to the index with: what a kill -9
+// can take from the record of tool uses that are open.
+const recordWithin = 10 * time.Millisecond
 
 func newMounts(d *vfsd) *mounts {
 	return &mounts{d: d, log: d.log, live: map[string]*mount{}}
@@ -158,7 +164,7 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 	}
 	tree := files{mt.tree}
 	mt.recorder, err = artifact.NewRecorder(ctx, artifact.RecorderConfig{
-		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: m.d.sessions, Log: m.log,
+		SessionID: opened.ID, Store: m.d.index, Tree: tree, Sessions: m.d.sessions, Log: m.log, Batch: recordWithin,
 	})
 	if err != nil {
 		return err
@@ -192,36 +198,50 @@ func (m *mounts) await(mt *mount) {
 	if err := m.putAway(grace, mt); err != nil {
 		m.log.Error("a mount could not be put away cleanly", "mountpoint", mt.info.Mountpoint, "err", err)
 	}
-	m.mu.Lock()
-	delete(m.live, mt.info.Mountpoint)
-	m.mu.Unlock()
-	close(mt.ended)
 }
 
-// putAway undoes build, as far as it came.
-func (m *mounts) putAway(ctx context.Context, mt *mount) error {
-	var errs []error
-	if id := mt.info.SessionID; id != "" {
-		m.d.library.Detach(id)
-		m.d.sessions.DetachMount(id)
-	}
-	if mt.recorder != nil {
-		errs = append(errs, mt.recorder.Close(ctx))
-	}
-	if mt.resolver != nil {
-		mt.resolver.Close()
-	}
-	if mt.tree != nil {
-		errs = append(errs, mt.tree.Close())
-	}
-	if mt.lock != nil {
-		errs = append(errs, mt.lock.Close())
-	}
-	return errors.Join(errs...)
+// putAway undoes build, as far as it came, and forgets the mount. What is recorded after it is lost.
+func (m *mounts) putAway(ctx context.Context, mt *mount) (err error) {
+	mt.away.Do(func() {
+		defer close(mt.ended)
+		var errs []error
+		if id := mt.info.SessionID; id != "" {
+			m.d.library.Detach(id)
+			m.d.sessions.DetachMount(id)
+		}
+		if mt.recorder != nil {
+			errs = append(errs, mt.recorder.Close(ctx))
+		}
+		if mt.resolver != nil {
+			mt.resolver.Close()
+		}
+		if mt.tree != nil && (mt.fs == nil || ended(mt.fs)) {
+			errs = append(errs, mt.tree.Close())
+		}
+		if mt.lock != nil {
+			errs = append(errs, mt.lock.Close())
+		}
+		m.mu.Lock()
+		if m.live[mt.info.Mountpoint] == mt {
+			delete(m.live, mt.info.Mountpoint)
+		}
+		m.mu.Unlock()
+		err = errors.Join(errs...)
+	})
+	return err
 }
 
-// Unmount removes a mount. A busy one is detached: it ends when its last user does, and its session
-// is put away now.
+func ended(fs *fusefs.Mount) bool {
+	select {
+	case <-fs.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Unmount removes a mount. A busy one is detached: its name is free at once, and what is open goes on
+// working, and is recorded, until its last user is done.
 func (m *mounts) Unmount(ctx context.Context, mountpoint string) (detached bool, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -231,26 +251,39 @@ func (m *mounts) Unmount(ctx context.Context, mountpoint string) (detached bool,
 	if mt == nil {
 		return false, fmt.Errorf("%w: nothing is mounted by this daemon on %s; see vfsctl mounts", session.ErrNotFound, mountpoint)
 	}
+	return m.unmount(ctx, mt)
+}
+
+func (m *mounts) unmount(ctx context.Context, mt *mount) (detached bool, err error) {
 	if detached, err = mt.fs.Unmount(ctx); err != nil {
 		return false, err
 	}
 	if detached {
-		m.log.Warn("the mount was busy and is detached: it ends with its last user", "mountpoint", mountpoint)
+		m.log.Warn("the mount was busy and is detached: it ends with its last user", "mountpoint", mt.info.Mountpoint)
+		return true, nil
 	}
 	select {
 	case <-mt.ended:
-		return detached, nil
+		return false, nil
 	case <-ctx.Done():
-		return detached, fmt.Errorf("unmount %s: %w", mountpoint, ctx.Err())
+		return false, fmt.Errorf("unmount %s: %w", mt.info.Mountpoint, ctx.Err())
 	}
 }
 
+// unmountAll ends every mount because the daemon ends: what a detached one still has open ends with it.
 func (m *mounts) unmountAll(ctx context.Context) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	m.mu.Lock()
+	all := slices.Collect(maps.Values(m.live))
+	m.mu.Unlock()
 	var errs []error
-	for _, mt := range m.Mounts() {
-		if _, err := m.Unmount(ctx, mt.Mountpoint); err != nil && !errors.Is(err, session.ErrNotFound) {
-			errs = append(errs, err)
+	for _, mt := range all {
+		detached, err := m.unmount(ctx, mt)
+		if detached {
+			err = m.putAway(ctx, mt)
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
