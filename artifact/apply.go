@@ -75,10 +75,7 @@ func merge(first, next session.Attribution) session.Attribution {
 
 // begin makes an entry. moved says that a rename or link and not a write made it.
 func (r *Recorder) begin(e change.Event, moved bool) *openEntry {
-	entry := r.open.add(Entry{
-		ID: ulid.Make().String(), SessionID: r.sessionID, Who: e.Who,
-		File: e.File, Stamp: e.Stamp, CreatedAt: e.At,
-	})
+	entry := r.open.add(newOpen(r.sessionID, e))
 	if entry.CreatedAt.IsZero() {
 		entry.CreatedAt = r.now()
 	}
@@ -87,6 +84,14 @@ func (r *Recorder) begin(e change.Event, moved bool) *openEntry {
 		entry.Who.Late = true
 	}
 	return entry
+}
+
+// newOpen is the entry that an event makes.
+func newOpen(sessionID string, e change.Event) Entry {
+	return Entry{
+		ID: ulid.Make().String(), SessionID: sessionID, Who: e.Who,
+		File: e.File, Stamp: e.Stamp, CreatedAt: e.At,
+	}
 }
 
 func (r *Recorder) applyRename(e change.Event) {
@@ -150,6 +155,7 @@ func (r *Recorder) applyRenameDir(e change.Event) {
 	if e.From == e.Path || strings.HasPrefix(e.Path, e.From+"/") {
 		return
 	}
+	r.carryLater(e, e.From, e.Path)
 	r.moveDir(e.From, e.Path)
 }
 
@@ -188,9 +194,12 @@ func (r *Recorder) applyExchange(e change.Event) {
 		files = append(files, e.Replaced)
 		r.bring(e, e.Replaced, e.Path)
 	}
-	r.moveDir(e.From, nowhere)
-	r.moveDir(e.Path, e.From)
-	r.moveDir(nowhere, e.Path)
+	for _, step := range [][2]string{{e.From, nowhere}, {e.Path, e.From}, {nowhere, e.Path}} {
+		if e.Directory || e.ReplacedDirectory {
+			r.carryLater(e, step[0], step[1])
+		}
+		r.moveDir(step[0], step[1])
+	}
 	for _, id := range files {
 		r.allChanged(r.open.files[id])
 	}

@@ -57,12 +57,12 @@ func (r *Recorder) ended(toolUseID, executionID string) {
 }
 
 // Mark makes final what is nobody's work in progress, in e and its forks, and returns the greatest
-// sequence number given so far.
+// sequence number given so far. For the releases in flight of what it makes final it waits as an end does.
 func (r *Recorder) Mark(ctx context.Context, e session.Execution) (uint64, error) {
 	executions := append(r.cfg.Sessions.Forks(r.sessionID, e.ID), e.ID)
-	err := r.finish(ctx, func(o *openEntry) bool {
-		return slices.Contains(executions, o.key.execution) && !r.inProgress(o)
-	})
+	over := func(o *openEntry) bool { return slices.Contains(executions, o.key.execution) && !r.inProgress(o) }
+	r.settleFor(ctx, over)
+	err := r.finish(ctx, over)
 	if err != nil {
 		return 0, fmt.Errorf("mark execution %q: %w", e.ID, err)
 	}

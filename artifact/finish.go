@@ -244,3 +244,20 @@ func (r *Recorder) settleHandles(ctx context.Context, toolUseID string) {
 	defer cancel()
 	h.Settle(ctx, toolUseID, r.cfg.Settle)
 }
+
+// settleFor settles the handles behind the open entries that match, so that what was written before is
+// in their slice. Where those are of several tool uses or of none, that is all of the mount's.
+func (r *Recorder) settleFor(ctx context.Context, match func(*openEntry) bool) {
+	r.drain()
+	entries := r.matching(match)
+	if len(entries) == 0 {
+		return
+	}
+	of := entries[0].key.toolUse
+	for _, e := range entries {
+		if e.key.toolUse != of {
+			of = ""
+		}
+	}
+	r.settleHandles(ctx, of)
+}

@@ -65,19 +65,33 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // flush writes what changed. storing is held. Where it fails, all of it will be tried again.
 func (r *Recorder) flush(ctx context.Context) error {
+	carried, err := r.flushOnce(ctx)
+	if err == nil && carried > 0 { // renamed directories made entries
+		carried, err = r.flushOnce(ctx)
+	}
+	if err != nil || carried > 0 {
+		signal(r.applied) // the writer goes on, whoever this was called for
+	}
+	return err
+}
+
+// flushOnce writes what changed so far, and makes the entries that renamed directories carry: carried
+// is not 0 where there may be some to write now.
+func (r *Recorder) flushOnce(ctx context.Context) (carried int, err error) {
 	rows := r.takeRows()
-	err := r.applyRows(ctx, rows)
-	if err == nil {
+	if err = r.applyRows(ctx, rows); err == nil {
 		err = r.bringForward(ctx, rows.touches)
 	}
 	if err == nil {
 		err = r.amendFinals(ctx, rows.amends)
 	}
+	if err == nil {
+		carried, rows.moves, err = r.carryAll(ctx, rows.moves)
+	}
 	if err != nil {
 		r.putBack(rows)
-		signal(r.applied) // the writer tries again, whoever this was called for
 	}
-	return err
+	return carried, err
 }
 
 // rowsTaken is what one flush writes.
@@ -126,6 +140,7 @@ func (r *Recorder) putBack(rows rowsTaken) {
 	later := r.pending
 	r.pending = pendingRows{
 		finals:  append(rows.finals, later.finals...),
+		moves:   append(rows.moves, later.moves...),
 		deletes: append(rows.deletes, later.deletes...),
 	}
 	for _, t := range append(rows.touches, later.touches...) {

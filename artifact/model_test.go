@@ -19,6 +19,7 @@ type reference struct {
 	entries []*refEntry
 	known   map[uint64][]string // names of files with open entries, in order of becoming known
 	seq     int
+	wrote   map[uint64]int // how often a file was written
 }
 
 type refEntry struct {
@@ -28,6 +29,7 @@ type refEntry struct {
 	moved   bool
 	derived *refEntry
 	seq     int // 0 while open
+	wrote   int // how often its file was written until it became final
 }
 
 func (e *refEntry) shown() string { return e.names[len(e.names)-1] }
@@ -120,6 +122,7 @@ func (r *reference) names() (lists [][]string) {
 }
 
 func (r *reference) write(file uint64, p string, who session.Attribution) {
+	r.wrote[file]++
 	e := r.find(file, who)
 	if e == nil {
 		e = r.begin(file, who, false)
@@ -155,6 +158,53 @@ func (r *reference) rename(file uint64, from, to string, who session.Attribution
 	r.lose(from)
 }
 
+// record is a final entry of a path, the latest one, and whether its file is there.
+type record struct {
+	*refEntry
+	there bool
+}
+
+// records are in order. at says which file the model's tree has at a path.
+func (r *reference) records(at func(string) uint64) []record {
+	latest := map[string]*refEntry{}
+	for _, e := range r.entries {
+		if e.seq > 0 && (latest[e.shown()] == nil || latest[e.shown()].seq < e.seq) {
+			latest[e.shown()] = e
+		}
+	}
+	found := []record{}
+	for p, e := range latest {
+		found = append(found, record{e, at(p) == e.file})
+	}
+	slices.SortFunc(found, func(a, b record) int { return a.seq - b.seq })
+	return found
+}
+
+// carry makes the entries of whoever renamed a directory, at the old names, which the rename then
+// moves: of files without an open entry that are below and have the content of their last record below.
+func (r *reference) carry(dir string, who session.Attribution, records []record) {
+	of := map[uint64][]record{}
+	for _, f := range records {
+		if strings.HasPrefix(f.shown(), dir+"/") {
+			of[f.file] = append(of[f.file], f)
+		}
+	}
+	for _, last := range records {
+		below := of[last.file]
+		if len(below) == 0 || below[len(below)-1] != last || len(r.open(last.file)) > 0 || r.wrote[last.file] != last.wrote ||
+			!slices.ContainsFunc(below, func(f record) bool { return f.there }) {
+			continue
+		}
+		e := r.begin(last.file, who, false)
+		e.derived = last.refEntry
+		for _, f := range below {
+			if f.there {
+				r.learn(e, f.shown(), true)
+			}
+		}
+	}
+}
+
 func (r *reference) renameDir(from, to string) {
 	for _, names := range r.names() {
 		for i, n := range names {
@@ -182,7 +232,7 @@ func (r *reference) finish(match func(*refEntry) bool) {
 	for _, e := range r.entries {
 		if e.seq == 0 && len(e.names) > 0 && match(e) {
 			r.seq++
-			e.seq = r.seq
+			e.seq, e.wrote = r.seq, r.wrote[e.file]
 		}
 	}
 	r.forget(false)
@@ -297,7 +347,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || m.file(to) != 0 {
 				t.Skip("nothing to rename")
 			}
-			m.tree.RenameDir(from, to, m.who(t))
+			who, live := m.who(t), m.ref.records(m.file)
+			m.tree.RenameDir(from, to, who)
+			m.ref.carry(from, who, live)
 			m.ref.renameDir(from, to)
 		},
 		"exchange directories": func(t *rapid.T) {
@@ -305,7 +357,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if !m.isDir(from) || !m.isDir(to) || strings.HasPrefix(to+"/", from+"/") || strings.HasPrefix(from+"/", to+"/") {
 				t.Skip("nothing to exchange")
 			}
-			m.tree.Exchange(from, to, m.who(t))
+			who, live := m.who(t), m.ref.records(m.file)
+			m.tree.Exchange(from, to, who)
+			m.ref.carry(from, who, live)
+			m.ref.carry(to, who, live)
 			m.ref.swap(from, to)
 		},
 		"exchange files": func(t *rapid.T) {
@@ -331,13 +386,18 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if a == 0 || !m.isDir(to) || strings.HasPrefix(from, to+"/") {
 				t.Skip("nothing to exchange")
 			}
+			live := m.ref.records(m.file)
 			m.tree.Exchange(from, to, who)
 			if len(m.ref.open(a)) == 0 {
 				m.ref.learn(m.ref.begin(a, who, true), from, true)
 			}
+			m.ref.carry(to, who, live)
 			m.ref.swap(from, to)
+			require.NoError(t, m.recorder.Flush(context.Background()))
 			// Back again: the names of the other actions are files here and directories there.
+			live = m.ref.records(m.file)
 			m.tree.Exchange(to, from, who)
+			m.ref.carry(from, who, live)
 			m.ref.swap(to, from)
 		},
 		"end": func(t *rapid.T) {
@@ -413,7 +473,7 @@ func (m *machine) check(t *rapid.T) {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{bench: newBench(t), open: map[string]bool{"A": true, "B": true, "C": true}}
-		m.ref.known = map[uint64][]string{}
+		m.ref.known, m.ref.wrote = map[uint64][]string{}, map[uint64]int{}
 		m.sessions.Begin("f1", "e1", true)
 		m.sessions.BeginTool("C", "f1")
 		t.Repeat(m.actions())

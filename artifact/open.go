@@ -44,6 +44,7 @@ type openEntry struct {
 	names []*nameNode // known names; the last is the one shown
 
 	changed time.Time // when an event touched it last
+	born    uint64    // its place in the order in which entries were made
 	gen     uint64    // counts changes, to see one happen beside a look at the file
 	dirty   bool      // differs from its row
 	stored  bool      // has a row
@@ -79,6 +80,7 @@ type openSet struct {
 	files   map[change.FileID]*openFile
 	entries map[string]*openEntry // by id
 	names   *nameTree
+	born    uint64 // how many entries were made
 
 	changed func(*openEntry) // an entry differs from what it was
 	dropped func(*openEntry) // an entry is no more
@@ -109,7 +111,8 @@ func (s *openSet) add(e Entry) *openEntry {
 		f = &openFile{id: e.File}
 		s.files[e.File] = f
 	}
-	o := &openEntry{Entry: e, key: keyOf(e.Who), file: f, names: slices.Clone(f.names)}
+	s.born++
+	o := &openEntry{Entry: e, key: keyOf(e.Who), file: f, names: slices.Clone(f.names), born: s.born}
 	o.Names = nil
 	f.entries = append(f.entries, o)
 	s.entries[o.ID] = o

@@ -19,12 +19,14 @@ const (
 
 // pendingRows is what waits for the Store beside changed entries. Guarded by Recorder.mu.
 type pendingRows struct {
-	finals  []Entry // final and not written
-	renames []RenameDir
-	deletes []string // ids of entries that have rows
-	touches []touched
-	last    map[change.FileID]int // index in touches of a file's last
-	amends  map[change.FileID]struct{}
+	finals    []Entry // final and not written
+	renames   []RenameDir
+	moves     []dirMove // the same renames, for final entries
+	movesLost bool      // some were too many
+	deletes   []string  // ids of entries that have rows
+	touches   []touched
+	last      map[change.FileID]int // index in touches of a file's last
+	amends    map[change.FileID]struct{}
 }
 
 // touched says that attributes of a file changed and its content did not.
@@ -34,7 +36,7 @@ type touched struct {
 }
 
 func (p *pendingRows) len() int {
-	return len(p.finals) + len(p.renames) + len(p.deletes) + len(p.touches) + len(p.amends)
+	return len(p.finals) + len(p.renames) + len(p.moves) + len(p.deletes) + len(p.touches) + len(p.amends)
 }
 
 // changed notes that an entry differs from its row.

@@ -64,6 +64,8 @@ func (c RecorderConfig) withDefaults() RecorderConfig {
 // Store therefore delays rows and never events, and what waits for it is bounded by the open
 // entries: each is written once with what stands then.
 //
+// What a renamed directory carries along is looked up in the Store by whoever writes rows: see dirMove.
+//
 // Lock order: storing, then mu, then queue.mu. Record takes the last only.
 type Recorder struct {
 	sessionID string

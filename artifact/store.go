@@ -31,6 +31,11 @@ type Store interface {
 	// Versions returns the final entries of a session whose shown path is path, oldest first.
 	Versions(ctx context.Context, sessionID, path string) ([]Entry, error)
 
+	// ArtifactsBelow returns of each shown path below the directory dir the latest final entry that is
+	// an artifact and not removed, in any order, limit paths at most. Cost is in proportion to the
+	// artifacts below dir.
+	ArtifactsBelow(ctx context.Context, sessionID, dir string, limit int) ([]Entry, error)
+
 	// LastSeq returns the greatest sequence number that was ever given in the session, 0 for none.
 	LastSeq(ctx context.Context, sessionID string) (uint64, error)
 

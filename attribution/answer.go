@@ -20,7 +20,8 @@
 // answer is ambiguous between the two. What was there before any tool use is taken for a worker.
 //
 // Of a variable that stands twice in an environment the first counts, as for getenv. A
-// VFSD_TOOL_USE_ID that is no valid id declares nothing, and hides what ancestors declare.
+// VFSD_TOOL_USE_ID that is no valid id declares nothing, and hides what ancestors declare; unless it is empty, it
+// means somebody, so that what is open are candidates only.
 //
 // # Intervals
 //

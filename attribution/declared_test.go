@@ -96,6 +96,16 @@ func TestDeclaredWinsNothingAgainstWhatIsKnown(t *testing.T) {
 		require.True(t, got.Late)
 		require.Equal(t, "T1", got.ToolUseID)
 	})
+	t.Run("an id that is not valid is not replaced by the window", func(t *testing.T) {
+		f := newFake()
+		f.begin("OPEN")
+		for _, id := range []string{"a\x01b", "a\xff"} {
+			got := ask(resolver(t, f), start(t, env(id), "/bin/sh", "-c", wait).pid())
+			require.Equal(t, session.Attribution{Sureness: session.Ambiguous, Candidates: []string{"OPEN"}, ExecutionID: "current"}, got)
+		}
+		got := ask(resolver(t, f), start(t, env(""), "/bin/sh", "-c", wait).pid())
+		require.Equal(t, "OPEN", got.ToolUseID, "empty is as good as unset")
+	})
 	t.Run("an environment that is too large to be read leaves the window undecided", func(t *testing.T) {
 		f := newFake()
 		f.begin("OPEN")

@@ -21,7 +21,7 @@ func (r *Resolver) answer(task *proc.Task, l line, h hearsay, now time.Time) ses
 		// It is known to be somebody else's, or what it declares does not count: what else is open
 		// has nothing to do with it.
 		return r.finish(none(), nil, h)
-	case h.unsure:
+	case h.unsure, h.invalid && h.toolUse != "":
 		return r.unnamed(h)
 	}
 	return r.window(task, h, now)

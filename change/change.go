@@ -43,7 +43,7 @@ const (
 	// name Path and lost it, if any. Who renamed.
 	Rename
 
-	// RenameDir: the directory From is now Path. Replaced is not set.
+	// RenameDir: the directory From is now Path. Replaced is not set. Who renamed.
 	RenameDir
 
 	// Exchange: the entries From and Path changed places (RENAME_EXCHANGE); File is now at Path

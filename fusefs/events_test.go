@@ -101,7 +101,7 @@ func TestEvents(t *testing.T) {
 		{"temp then rename", "echo abc > f", "echo new > f.tmp; mv f.tmp f",
 			[]string{"write #1 /f.tmp (0) by t", "write #1 /f.tmp (4) by t", "rename #1 /f.tmp -> /f over #2 by t", "touch #1 /f"}},
 		{"directory", "mkdir d; echo x > d/f", "mv d e; echo y > e/f; mkdir e/sub; rmdir e/sub",
-			[]string{"renamedir #1 /d -> /e dir", "write #2 /e/f (0) by t", "write #2 /e/f (2) by t"}},
+			[]string{"renamedir #1 /d -> /e by t dir", "write #2 /e/f (0) by t", "write #2 /e/f (2) by t"}},
 		{"rename with it open", "echo abc > f", "exec 3>>f; mv f g; echo x >&3; exec 3>&-",
 			[]string{"rename #1 /f -> /g by t", "touch #1 /g", "write #1 /g (6) by t"}},
 		{"link", "echo abc > f", "ln f g; rm f", []string{"link #1 /f -> /g by t", "touch #1 /g", "unlink #1 /f", "touch #1 /g"}},

@@ -68,7 +68,7 @@ func (f *fileSystem) rename(in *fuse.RenameIn, src, dst *place) error {
 		return unix.ENOENT
 	}
 	var who session.Attribution
-	if src.st.IsRegular() || in.Flags&unix.RENAME_EXCHANGE != 0 {
+	if src.st.IsRegular() || src.st.IsDir() || in.Flags&unix.RENAME_EXCHANGE != 0 {
 		who = f.attribute(&in.InHeader)
 	}
 	f.moving.Lock()
@@ -163,7 +163,7 @@ func (f *fileSystem) moveEvent(src, dst *place, exchange bool, now, nowOther cha
 		return change.Event{Kind: change.Unlink, File: dst.st.ID(), Path: to, Last: dst.st.Nlink == 1, Stamp: dst.st.Stamp()}
 	}
 	if e.Kind == change.RenameDir {
-		e.Who, e.Directory = session.Attribution{}, true
+		e.Directory = true
 	}
 	return e
 }

@@ -19,6 +19,7 @@
 //	secondary rows: the value is the key of the primary row
 //	S  time session                           sessions in order of beginning
 //	E  session time execution                 executions of a session in order of beginning
+//	V  session time execution                 … those that are open
 //	T  session time tooluse                   tool uses of a session in order of beginning
 //	U  session time tooluse                   … those that are open
 //	o  session generation entry               open entries, by the state of the rename log they were put at
@@ -30,6 +31,7 @@
 //	A  session tooluse seq entry              … of a tool use
 //	i  session device inode birth seq entry   final entries of an inode
 //	p  session path seq entry                 final entries whose shown path that is
+//	d  session pathtext 0 path seq entry      artifacts by the first 1,000 bytes of that path
 //	K  artifact time hash                     tokens of an artifact in order of creation
 //	L  session time hash                      tokens of a session in order of creation
 //	M  time hash                              tokens in order of expiry

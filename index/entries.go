@@ -68,7 +68,8 @@ func (r *entryRow) secondary() []key {
 		keys = append(keys, toolUse(kindFinalToolUse))
 	}
 	if r.Artifact && !r.Removed {
-		keys = append(keys, under(kindArtifact, r.SessionID).fixed(tail), execution(kindArtifactExecution))
+		keys = append(keys, under(kindArtifact, r.SessionID).fixed(tail), execution(kindArtifactExecution),
+			belowKey(r.SessionID, r.value().Path()).fixed(tail))
 		if r.Who.ToolUseID != "" {
 			keys = append(keys, toolUse(kindArtifactToolUse))
 		}
@@ -81,6 +82,12 @@ func inodePrefix(sessionID string, f change.FileID) key {
 }
 
 func pathPrefix(sessionID, path string) key { return under(kindPath, sessionID).path(path) }
+
+// belowKey is followed by a sequence number and an id. The 0, which no path has, keeps the versions of
+// a path together.
+func belowKey(sessionID, path string) key {
+	return append(under(kindBelow, sessionID).clear(path), 0).path(path)
+}
 
 func lastSeqKey(sessionID string) key { return under(kindLastSeq, sessionID) }
 

@@ -21,6 +21,7 @@ const (
 
 	kindSessionTime       = 'S'
 	kindExecutionTime     = 'E'
+	kindExecutionOpen     = 'V'
 	kindToolUseTime       = 'T'
 	kindToolUseOpen       = 'U'
 	kindOpen              = 'o'
@@ -32,6 +33,7 @@ const (
 	kindArtifactToolUse   = 'A'
 	kindInode             = 'i'
 	kindPath              = 'p'
+	kindBelow             = 'd'
 	kindTokenArtifact     = 'K'
 	kindTokenSession      = 'L'
 	kindTokenExpiry       = 'M'
@@ -44,7 +46,7 @@ const (
 
 const (
 	primaryKinds   = "setnk"
-	secondaryKinds = "SETUofxuaXAipKLM"
+	secondaryKinds = "SEVTUofxuaXAipdKLM"
 	otherKinds     = "rgq!"
 )
 
@@ -88,10 +90,19 @@ func (k key) time(t time.Time) key {
 	return binary.BigEndian.AppendUint32(k, uint32(t.Nanosecond()))
 }
 
+// pathHash is how many bytes of a path's hash stand in a key.
+const pathHash = 16
+
 func (k key) path(p string) key {
 	sum := sha256.Sum256([]byte(p))
-	return append(k, sum[:16]...)
+	return append(k, sum[:pathHash]...)
 }
+
+// most is how many bytes of a path stand in a key in clear.
+const most = 1000
+
+// clear appends the beginning of a path as it is, so that all below a directory is one range.
+func (k key) clear(p string) key { return append(k, p[:min(most, len(p))]...) }
 
 func (k key) hash(h [32]byte) key { return append(k, h[:]...) }
 

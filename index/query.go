@@ -1,9 +1,11 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -159,6 +161,52 @@ func (x *Index) EntriesOf(ctx context.Context, sessionID string, f change.FileID
 func (x *Index) Versions(ctx context.Context, sessionID, path string) ([]artifact.Entry, error) {
 	found, err := list(ctx, x, pathPrefix(sessionID, path), (*entryRow).value)
 	return slices.DeleteFunc(found, func(e artifact.Entry) bool { return e.Path() != path }), err
+}
+
+// ArtifactsBelow implements artifact.Store.
+func (x *Index) ArtifactsBelow(ctx context.Context, sessionID, dir string, limit int) (found []artifact.Entry, err error) {
+	err = x.view(ctx, func(tx *badger.Txn) error {
+		return latestBelow(tx, under(kindBelow, sessionID).clear(dir+"/"), func(r *entryRow) bool {
+			if e := r.value(); strings.HasPrefix(e.Path(), dir+"/") {
+				found = append(found, e)
+			}
+			return ctx.Err() == nil && len(found) < limit
+		})
+	})
+	return found, cmp.Or(err, ctx.Err())
+}
+
+// latestBelow visits the last entry of each path in the range.
+func latestBelow(tx *badger.Txn, prefix key, visit func(*entryRow) bool) error {
+	var path, last []byte // the path in the key and the primary key of the row before
+	emit := func() (bool, error) {
+		if last == nil {
+			return true, nil
+		}
+		r, err := loadAs[*entryRow](tx, last)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return true, nil // left to Check
+		}
+		return err == nil && visit(r), err
+	}
+	more := true
+	err := scan(tx, prefix, nil, func(k []byte, item *badger.Item) (_ bool, err error) {
+		end := len(prefix) + bytes.IndexByte(k[len(prefix):], 0)
+		end = min(end+1+pathHash, len(k))
+		if !bytes.Equal(k[:end], path) {
+			if more, err = emit(); err != nil || !more {
+				return false, err
+			}
+		}
+		path = k[:end]
+		last, err = item.ValueCopy(nil)
+		return true, err
+	})
+	if err != nil || !more {
+		return err
+	}
+	_, err = emit()
+	return err
 }
 
 // LastSeq implements artifact.Store.

@@ -35,7 +35,11 @@ func executionKey(sessionID, id string) key { return under(kindExecution, sessio
 
 func (r *executionRow) key() key { return executionKey(r.SessionID, r.ID) }
 func (r *executionRow) secondary() []key {
-	return []key{under(kindExecutionTime, r.SessionID).time(r.BeganAt).text(r.ID)}
+	keys := []key{under(kindExecutionTime, r.SessionID).time(r.BeganAt).text(r.ID)}
+	if !r.Status.Ended() {
+		keys = append(keys, under(kindExecutionOpen, r.SessionID).time(r.BeganAt).text(r.ID))
+	}
+	return keys
 }
 
 type toolUseRow struct{ session.ToolUse }
@@ -90,7 +94,16 @@ func (x *Index) Execution(ctx context.Context, sessionID, id string) (session.Ex
 
 // Executions implements session.Store.
 func (x *Index) Executions(ctx context.Context, sessionID string) ([]session.Execution, error) {
-	return list(ctx, x, under(kindExecutionTime, sessionID), func(r *executionRow) session.Execution { return r.Execution })
+	return x.executions(ctx, kindExecutionTime, sessionID)
+}
+
+// OpenExecutions implements session.Store.
+func (x *Index) OpenExecutions(ctx context.Context, sessionID string) ([]session.Execution, error) {
+	return x.executions(ctx, kindExecutionOpen, sessionID)
+}
+
+func (x *Index) executions(ctx context.Context, kind byte, sessionID string) ([]session.Execution, error) {
+	return list(ctx, x, under(kind, sessionID), func(r *executionRow) session.Execution { return r.Execution })
 }
 
 // PutToolUse implements session.Store.

@@ -55,6 +55,7 @@ type live struct {
 	executions map[string]*run // being begun, open, and being ended
 	current    *run            // nil where none is open
 	forks      map[string][]string
+	forksDue   bool            // forks of ended executions are not in forks yet
 	uses       map[string]*use // being begun, open, and being ended
 	ended      recent
 	past       past

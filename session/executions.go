@@ -191,12 +191,15 @@ func (c *Controller) collectorOf(l *live) Collector {
 // Forks returns the ids of the forks of an execution and of their forks, open and ended, each
 // after its parent.
 func (c *Controller) Forks(sessionID, executionID string) []string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	l := c.sessions[sessionID]
+	l := c.liveOf(sessionID)
 	if l == nil {
 		return nil
 	}
+	if err := c.learnForks(context.Background(), l); err != nil {
+		c.log.Warn("forks could not be looked up", "session", sessionID, "error", err)
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	all := slices.Clone(l.forks[executionID])
 	for i := 0; i < len(all); i++ {
 		all = append(all, l.forks[all[i]]...)

@@ -14,7 +14,7 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	for _, s := range all {
 		l := newLive(s)
-		l.loaded = true
+		l.loaded, l.forksDue = true, true
 		c.sessions[s.ID] = l
 		if err := c.loadSession(ctx, l); err != nil {
 			return err
@@ -24,18 +24,13 @@ func (c *Controller) load(ctx context.Context) error {
 }
 
 func (c *Controller) loadSession(ctx context.Context, l *live) error {
-	executions, err := c.store.Executions(ctx, l.ID)
+	executions, err := c.store.OpenExecutions(ctx, l.ID)
 	if err != nil {
 		return err
 	}
 	for _, e := range executions {
 		c.notEarlier(e.BeganAt.UnixNano())
-		if e.ParentID != "" {
-			l.forks[e.ParentID] = append(l.forks[e.ParentID], e.ID)
-		}
-		if !e.Status.Ended() {
-			l.executions[e.ID] = &run{Execution: e, begin: begin{ready: ready}}
-		}
+		l.executions[e.ID] = &run{Execution: e, begin: begin{ready: ready}}
 	}
 	l.choose()
 	toolUses, err := c.store.ToolUses(ctx, l.ID, true)
@@ -56,6 +51,39 @@ func (c *Controller) loadSession(ctx context.Context, l *live) error {
 	return nil
 }
 
+// learnForks reads which executions of a session that was loaded are forks of which. It is done once,
+// when the session is mounted or first asked about forks: a start must not read all that ever was.
+func (c *Controller) learnForks(ctx context.Context, l *live) error {
+	c.mu.RLock()
+	due := l.forksDue
+	c.mu.RUnlock()
+	if !due {
+		return nil
+	}
+	all, err := c.store.Executions(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	forks := map[string][]string{}
+	for _, e := range all {
+		c.notEarlier(e.BeganAt.UnixNano())
+		if e.ParentID != "" {
+			forks[e.ParentID] = append(forks[e.ParentID], e.ID)
+		}
+	}
+	for parent, begun := range l.forks { // those that began meanwhile are the last
+		for _, id := range begun {
+			if !slices.Contains(forks[parent], id) {
+				forks[parent] = append(forks[parent], id)
+			}
+		}
+	}
+	l.forks, l.forksDue = forks, false
+	return nil
+}
+
 // notEarlier keeps the order of beginning where the clock was set back.
 func (c *Controller) notEarlier(t int64) { c.lastTime.Store(max(c.lastTime.Load(), t)) }
 
@@ -72,6 +100,9 @@ func (c *Controller) rebind(ctx context.Context, l *live) error {
 	c.mu.Unlock()
 	if !due {
 		return nil
+	}
+	if err := c.learnForks(ctx, l); err != nil {
+		return err
 	}
 	all, err := c.store.ToolUses(ctx, l.ID, false)
 	if err != nil {

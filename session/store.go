@@ -19,6 +19,10 @@ type Store interface {
 	Execution(ctx context.Context, sessionID, id string) (Execution, error)
 	Executions(ctx context.Context, sessionID string) ([]Execution, error)
 
+	// OpenExecutions returns the executions of a session that have not ended and costs in proportion
+	// to what it returns.
+	OpenExecutions(ctx context.Context, sessionID string) ([]Execution, error)
+
 	PutToolUse(ctx context.Context, t ToolUse) error
 	ToolUse(ctx context.Context, sessionID, id string) (ToolUse, error)
 

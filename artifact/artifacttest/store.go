@@ -39,6 +39,8 @@ func Test(t *testing.T, open func(t *testing.T) artifact.Store) {
 		{"pages", testPages},
 		{"entries of an inode", testEntriesOf},
 		{"versions of a path", testVersions},
+		{"artifacts below a directory", testBelow},
+		{"artifacts below a long path", testBelowLong},
 		{"sequence numbers are remembered", testLastSeq},
 		{"rename directory", testRenameDir},
 		{"rename directory in order with puts", testRenameOrder},

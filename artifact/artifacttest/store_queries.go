@@ -2,6 +2,7 @@ package artifacttest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,4 +91,41 @@ func testVersions(t *testing.T, s artifact.Store) {
 	found, err = s.Versions(ctx, "s1", "/a.bak")
 	require.NoError(t, err)
 	require.Equal(t, []string{moved.ID}, ids(found))
+}
+
+func below(t *testing.T, s artifact.Store, dir string, limit int) []string {
+	t.Helper()
+	found, err := s.ArtifactsBelow(context.Background(), "s1", dir, limit)
+	require.NoError(t, err)
+	return ids(found)
+}
+
+func testBelow(t *testing.T, s artifact.Store) {
+	plain, removed, other := finalEntry(7, "/a/plain"), finalEntry(8, "/a/removed"), finalEntry(9, "/a/other")
+	plain.Artifact, removed.Removed, other.SessionID = false, true, "s2"
+	put(t, s, finalEntry(3, "/a/x"), finalEntry(1, "/a/x"), finalEntry(2, "/a/s/y"), finalEntry(4, "/ab/x"), finalEntry(5, "/a"),
+		finalEntry(6, "/a/was", "/a!/x"), plain, removed, other, entry(10, "/a/open"), finalEntry(11, "/a/\xff\x01"), finalEntry(12, "/a/x!"))
+	require.ElementsMatch(t, []string{finalEntry(2).ID, finalEntry(3).ID, finalEntry(11).ID, finalEntry(12).ID}, below(t, s, "/a", 99))
+	require.Equal(t, []string{finalEntry(2).ID}, below(t, s, "/a/s", 99))
+	require.Equal(t, []string{finalEntry(6).ID}, below(t, s, "/a!", 99))
+	require.Empty(t, below(t, s, "/a/x", 99))
+	require.Empty(t, below(t, s, "/nothing", 99))
+	require.Len(t, below(t, s, "/a", 2), 2)
+
+	// With the latest version taken out by hand, the one before counts.
+	latest := finalEntry(3, "/a/x")
+	latest.Removed = true
+	put(t, s, latest)
+	require.Contains(t, below(t, s, "/a", 99), finalEntry(1).ID)
+	require.NotContains(t, below(t, s, "/a", 99), latest.ID)
+	require.NoError(t, s.Apply(context.Background(), []artifact.Mutation{{Delete: &artifact.EntryKey{SessionID: "s1", ID: finalEntry(1).ID}}}))
+	require.NotContains(t, below(t, s, "/a", 99), finalEntry(1).ID)
+}
+
+// testBelowLong has paths that are longer than what fits into a key of most stores.
+func testBelowLong(t *testing.T, s artifact.Store) {
+	deep := strings.Repeat("/"+strings.Repeat("d", 250), 300)
+	put(t, s, finalEntry(1, deep+"/a"), finalEntry(2, deep+"/b"), finalEntry(3, deep+"/a"), finalEntry(4, deep+"x/c"))
+	require.ElementsMatch(t, []string{finalEntry(2).ID, finalEntry(3).ID}, below(t, s, deep, 9))
+	require.Len(t, below(t, s, deep[:251], 9), 3)
 }

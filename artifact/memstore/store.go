@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +118,18 @@ func (s *Store) EntriesOf(_ context.Context, sessionID string, f change.FileID) 
 // Versions returns the final entries of one path.
 func (s *Store) Versions(_ context.Context, sessionID, path string) ([]artifact.Entry, error) {
 	return s.final(sessionID, func(e artifact.Entry) bool { return e.Path() == path }), nil
+}
+
+// ArtifactsBelow returns the latest artifact of each path below dir.
+func (s *Store) ArtifactsBelow(_ context.Context, sessionID, dir string, limit int) ([]artifact.Entry, error) {
+	latest := map[string]artifact.Entry{}
+	for _, e := range s.final(sessionID, func(e artifact.Entry) bool {
+		return e.Artifact && !e.Removed && strings.HasPrefix(e.Path(), dir+"/")
+	}) {
+		latest[e.Path()] = e
+	}
+	found := slices.Collect(maps.Values(latest))
+	return found[:min(limit, len(found))], nil
 }
 
 // LastSeq returns the greatest sequence number given in the session.

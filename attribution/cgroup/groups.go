@@ -81,11 +81,16 @@ func New(gone func(path string), log *slog.Logger) (*Groups, error) {
 
 // find opens the hierarchy that was mounted last and is not covered.
 func find() (mount, int, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return mount{}, -1, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	for _, m := range parseMountinfo(string(b)) {
+	defer table.Close()
+	list, err := hierarchies(table)
+	if err != nil {
+		return mount{}, -1, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	for _, m := range list {
 		if fd, err := m.open(); err == nil {
 			return m, fd, nil
 		}

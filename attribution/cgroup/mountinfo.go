@@ -2,8 +2,11 @@ package cgroup
 
 import (
 	"errors"
+	"io"
+	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,53 +20,18 @@ type mount struct {
 	point string // where
 }
 
-// parseMountinfo returns the cgroup2 mounts in the content of /proc/self/mountinfo
-// (proc_pid_mountinfo(5)), the last mounted first. Lines that are not understood are left out.
-func parseMountinfo(b string) []mount {
-	var list []mount
-	for line := range strings.Lines(b) {
-		head, tail, ok := strings.Cut(line, " - ")
-		fields := strings.Fields(head)
-		if !ok || len(fields) < 6 || !strings.HasPrefix(tail, "cgroup2 ") {
-			continue
-		}
-		m := mount{root: unescape(fields[3]), point: unescape(fields[4])}
-		if strings.HasPrefix(m.root, "/") && strings.HasPrefix(m.point, "/") {
-			list = append([]mount{m}, list...)
-		}
+// hierarchies returns the cgroup2 mounts of a table in the form of /proc/self/mountinfo, the last
+// mounted first.
+func hierarchies(table io.Reader) ([]mount, error) {
+	infos, err := mountinfo.GetMountsFromReader(table, mountinfo.FSTypeFilter("cgroup2"))
+	if err != nil {
+		return nil, err
 	}
-	return list
-}
-
-// unescape decodes the \ooo of blanks, newlines and backslashes.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
+	list := make([]mount, 0, len(infos))
+	for _, i := range slices.Backward(infos) {
+		list = append(list, mount{root: i.Root, point: i.Mountpoint})
 	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if c, ok := octal(s[i:]); ok {
-			out = append(out, c)
-			i += 3
-			continue
-		}
-		out = append(out, s[i])
-	}
-	return string(out)
-}
-
-func octal(s string) (byte, bool) {
-	if len(s) < 4 || s[0] != '\\' {
-		return 0, false
-	}
-	n := 0
-	for _, c := range []byte(s[1:4]) {
-		if c < '0' || c > '7' {
-			return 0, false
-		}
-		n = n*8 + int(c-'0')
-	}
-	return byte(n), n <= 255
+	return list, nil
 }
 
 // relative returns path, which is as in /proc/PID/cgroup, relative to what is mounted: "." for that

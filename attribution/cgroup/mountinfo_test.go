@@ -13,20 +13,13 @@ const hybrid = `30 22 0:27 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=75
 41 30 0:37 /a\040b /mnt/with\040blank rw shared:1 master:2 - cgroup2 none rw
 `
 
-func TestParseMountinfo(t *testing.T) {
+func TestHierarchies(t *testing.T) {
+	list, err := hierarchies(strings.NewReader(hybrid))
+	require.NoError(t, err)
 	require.Equal(t, []mount{
 		{root: "/a b", point: "/mnt/with blank"},
 		{root: "/", point: "/sys/fs/cgroup/unified"},
-	}, parseMountinfo(hybrid))
-	for _, bad := range []string{"", "\n", "40 30 0:37 / /x rw - cgroup2x a rw", "40 30 / rw - cgroup2 a b", "- cgroup2 ", "40 30 0:37 a b rw - cgroup2 c rw"} {
-		require.Empty(t, parseMountinfo(bad), "%q", bad)
-	}
-}
-
-func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`a\040b`: "a b", `\134`: `\`, `\9`: `\9`, `\04`: `\04`, `\777`: `\777`, `a`: "a", `\`: `\`} {
-		require.Equal(t, want, unescape(in), "%q", in)
-	}
+	}, list)
 }
 
 func TestRelative(t *testing.T) {
@@ -55,17 +48,4 @@ func TestName(t *testing.T) {
 	for _, other := range []string{"vfsd-", "vfsd-service", strings.ToUpper(n), n + "0", "x" + n} {
 		require.False(t, ours(other), other)
 	}
-}
-
-func FuzzParseMountinfo(f *testing.F) {
-	f.Add(hybrid)
-	f.Add(`1 2 3:4 /\ /\0 rw - cgroup2 x`)
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, m := range parseMountinfo(s) {
-			require.True(t, strings.HasPrefix(m.root, "/") && strings.HasPrefix(m.point, "/"))
-			if rel, ok := m.relative(m.root); ok {
-				require.Equal(t, ".", rel)
-			}
-		}
-	})
 }

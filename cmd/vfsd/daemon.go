@@ -143,5 +143,10 @@ func (r registry) Declared(sessionID string, d session.Declaration) (session.Too
 	return t, err
 }
 
-// Check compares the index with itself.
-func (d *vfsd) Check(ctx context.Context, found func(string)) error { return d.index.Check(ctx, found) }
+// Check compares the index with itself, and the sessions of live mounts with it and with their files.
+func (d *vfsd) Check(ctx context.Context, found func(string)) error {
+	if err := d.index.Check(ctx, found); err != nil {
+		return err
+	}
+	return d.library.Check(ctx, found)
+}

@@ -89,6 +89,12 @@ func (s *Store) Executions(_ context.Context, sessionID string) ([]session.Execu
 		func(v session.Execution) (time.Time, string) { return v.BeganAt, v.ID }), nil
 }
 
+// OpenExecutions implements session.Store.
+func (s *Store) OpenExecutions(_ context.Context, sessionID string) ([]session.Execution, error) {
+	return sorted(s, s.executions, func(v session.Execution) bool { return v.SessionID == sessionID && !v.Status.Ended() },
+		func(v session.Execution) (time.Time, string) { return v.BeganAt, v.ID }), nil
+}
+
 // PutToolUse implements session.Store.
 func (s *Store) PutToolUse(_ context.Context, v session.ToolUse) error {
 	v.EndedAt, v.Artifact, v.Process = clone(v.EndedAt), clone(v.Artifact), clone(v.Process)

@@ -28,6 +28,7 @@ func Test(t *testing.T, open func(t *testing.T) session.Store) {
 		{"put replaces", testReplace},
 		{"lists in order of beginning", testOrder},
 		{"open tool uses", testOpen},
+		{"open executions", testOpenExecutions},
 		{"sessions are apart", testApart},
 		{"hostile ids", testHostileIDs},
 		{"delete session", testDelete},
@@ -170,6 +171,27 @@ func testOpen(t *testing.T, s session.Store) {
 	put(t, s, ended)
 	require.Equal(t, []string{"t1", "t3"}, toolUses(t, s, "s1", true))
 	require.Equal(t, []string{"t1", "t2", "t3"}, toolUses(t, s, "s1", false))
+}
+
+func testOpenExecutions(t *testing.T, s session.Store) {
+	open := func() (ids []string) {
+		all, err := s.OpenExecutions(context.Background(), "s1")
+		require.NoError(t, err)
+		for _, e := range all {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	require.Empty(t, open())
+	put(t, s, execution("s1", "e3", 3), execution("s1", "e1", 1), execution("s1", "e2", 2), execution("s2", "e4", 4))
+	require.Equal(t, []string{"e1", "e2", "e3"}, open())
+	ended := execution("s1", "e2", 2)
+	ended.Status = session.Interrupted
+	put(t, s, ended)
+	require.Equal(t, []string{"e1", "e3"}, open())
+	require.Equal(t, []string{"e1", "e2", "e3"}, executions(t, s, "s1"))
+	put(t, s, execution("s1", "e2", 2))
+	require.Equal(t, []string{"e1", "e2", "e3"}, open())
 }
 
 func testApart(t *testing.T, s session.Store) {
