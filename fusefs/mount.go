@@ -12,6 +12,7 @@ import (
 
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/fusefs/conn"
 	"aimon.at/vfsd/session"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ import (
 
 const (
 	// maxWrite bounds one read or write of plain mode.
-	maxWrite = 128 << 10
+	maxWrite = 1 << 20
 
 	// maxBackground is how many requests the kernel sends without waiting: readahead, releases.
 	maxBackground = 64
@@ -50,8 +51,7 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 		return nil, fmt.Errorf("source %q: %w", tree.Path(), err)
 	}
 	unix.Umask(0)
-	server, err := fuse.NewServer(f, path, f.options(cfg))
-	if err != nil {
+	if err := f.connect(path, cfg); err != nil {
 		f.OnUnmount()
 		return nil, fmt.Errorf("mount %q: %w", path, err)
 	}
@@ -60,10 +60,11 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 	if err != nil {
 		log.Warn("the table of mounts cannot be read", "error", err)
 	}
-	go f.notifier.run(server)
+	go f.notifier.run(f.conn)
 	go func() {
 		defer close(m.done)
-		server.Serve()
+		f.conn.Serve()
+		f.OnUnmount()
 	}()
 	return m, nil
 }
@@ -83,26 +84,43 @@ func checkDevice() error {
 	return nil
 }
 
+// connect mounts and agrees with the kernel on the terms. Before the first request is read it settles,
+// for the whole mount, whether there is passthrough.
+func (f *fileSystem) connect(path string, cfg Config) error {
+	source := cfg.FSName
+	if source == "" {
+		source = f.tree.Path()
+	}
+	fd, err := conn.Mount(path, conn.Options{Source: source, Subtype: subtype, AllowOther: cfg.AllowOther, MaxRead: maxWrite})
+	if err != nil {
+		return err
+	}
+	f.conn, err = conn.New(fd, fuse.NewProtocolServer(f, f.options(cfg)), maxWrite, f.log)
+	if err != nil {
+		detach(path)
+		return err
+	}
+	if !cfg.NoPassthrough && os.Geteuid() == 0 {
+		if err := f.tryPassthrough(); err != nil {
+			f.log.Warn("no passthrough: file data goes through the daemon", "reason", err)
+			return nil
+		}
+		f.passthrough = true
+	}
+	return nil
+}
+
 func (f *fileSystem) options(cfg Config) *fuse.MountOptions {
 	o := &fuse.MountOptions{
-		AllowOther:           cfg.AllowOther,
-		Options:              []string{"default_permissions"},
 		MaxBackground:        maxBackground,
 		MaxWrite:             maxWrite,
-		FsName:               cfg.FSName,
-		Name:                 subtype,
 		Logger:               slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 		EnableSymlinkCaching: true,
-		DirectMountStrict:    os.Geteuid() == 0,
 		EnableAcl:            f.tree.HasACL(),
-		DisableSplice:        true,
 		PanicHandler:         f.panicked,
 		MaxStackDepth:        f.tree.StackDepth(),
 		ExtraCapabilities: fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ATOMIC_O_TRUNC |
 			fuse.CAP_SETXATTR_EXT | fuse.CAP_ASYNC_DIO,
-	}
-	if o.FsName == "" {
-		o.FsName = f.tree.Path()
 	}
 	if f.tree.HasACL() {
 		o.ExtraCapabilities |= fuse.CAP_DONT_MASK
@@ -110,22 +128,7 @@ func (f *fileSystem) options(cfg Config) *fuse.MountOptions {
 	if cfg.NoPassthrough || os.Geteuid() != 0 {
 		o.DisabledCapabilities |= fuse.CAP_PASSTHROUGH
 	}
-	f.wantPassthrough = o.DisabledCapabilities&fuse.CAP_PASSTHROUGH == 0
 	return o
-}
-
-// Init is called once the kernel has agreed on the terms, before the first request is read: whether
-// there is passthrough is settled here, for the whole mount.
-func (f *fileSystem) Init(server *fuse.Server) {
-	f.server = server
-	if !f.wantPassthrough {
-		return
-	}
-	if err := f.tryPassthrough(); err != nil {
-		f.log.Warn("no passthrough: file data goes through the daemon", "reason", err)
-		return
-	}
-	f.passthrough = true
 }
 
 // panicked makes a bug in a handler the failure of one request.
