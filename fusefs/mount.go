@@ -43,7 +43,7 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDevice(); err != nil {
+	if err := CheckDevice(); err != nil {
 		return nil, err
 	}
 	f, err := newFileSystem(cfg, tree, a, r, log)
@@ -69,7 +69,9 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 	return m, nil
 }
 
-func checkDevice() error {
+// CheckDevice says in one line why this process cannot mount, nil where it can. The error wraps
+// session.ErrInvalid.
+func CheckDevice() error {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("%w: /dev/fuse cannot be opened: %w; load the fuse module, or give this container the device", session.ErrInvalid, err)
@@ -147,30 +149,36 @@ func (m *Mount) Passthrough() bool { return m.fs.passthrough }
 // it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount takes the mount away. Where something still uses it, it is detached: its name is free at
-// once, what is open goes on working as long as this process serves it, and detached is true. It
-// does not wait for that. A mount that is gone already is no error.
+// lastUse is how long an unmount waits for the kernel to end the connection after the name is gone. The
+// mount may be bound elsewhere, or something may hold it that umount(2) does not count.
+const lastUse = 2 * time.Second
+
+// Unmount takes the mount away. Where something still uses it, its name is free at once, what is
+// open goes on working as long as this process serves it, and detached is true: Done is closed when
+// the last user is gone. A mount whose name is gone already is no error.
 func (m *Mount) Unmount(ctx context.Context) (detached bool, err error) {
-	if m.ended() {
-		return false, nil
+	if !m.nameGone() {
+		switch err := unmount(m.path); {
+		case errors.Is(err, unix.EBUSY):
+			return true, m.wrap(detach(m.path))
+		case err != nil:
+			return false, m.wrap(err)
+		}
 	}
-	err = unmount(m.path)
-	if errors.Is(err, unix.EBUSY) {
-		return true, m.wrap(detach(m.path))
-	}
-	if err != nil {
-		return false, m.wrap(err)
-	}
+	last := time.NewTimer(lastUse)
+	defer last.Stop()
 	select {
 	case <-m.done:
 		return false, nil
+	case <-last.C:
+		return true, nil
 	case <-ctx.Done():
-		return false, m.wrap(ctx.Err())
+		return true, nil
 	}
 }
 
-// ended reports whether what is mounted at the path, if anything, is not this mount any more.
-func (m *Mount) ended() bool {
+// nameGone reports whether what is mounted at the path, if anything, is not this mount any more.
+func (m *Mount) nameGone() bool {
 	select {
 	case <-m.done:
 		return true
