@@ -21,11 +21,6 @@ type line struct {
 	foreign []string          // ids of tool uses of other sessions that it lies in
 }
 
-// told reports whether the line says anything: no inference from what else is open may be made then.
-func (l line) told() bool {
-	return l.sure != nil || len(l.maybe)+len(l.denied)+len(l.foreign) > 0
-}
-
 // follow finds the innermost tool use of the resolver's session that the caller lies in.
 //
 // A tool use's cgroup and a process that another was begun with can enclose one another: ancestors

@@ -17,10 +17,12 @@ func (r *Resolver) answer(task *proc.Task, l line, h hearsay, now time.Time) ses
 		return r.finish(ambiguous(ids(l.maybe)), nil, h)
 	case h.declares() && !slices.Contains(l.stale, h.toolUse) && !slices.Contains(l.foreign, h.toolUse):
 		return r.declare(h, now)
-	case l.told() || h.declares():
+	case len(l.foreign) > 0 || h.declares():
 		// It is known to be somebody else's, or what it declares does not count: what else is open
 		// has nothing to do with it.
 		return r.finish(none(), nil, h)
+	case len(l.denied) > 0:
+		return r.notThose(l.denied, h)
 	case h.unsure, h.invalid && h.toolUse != "":
 		return r.unnamed(h)
 	}
@@ -73,6 +75,19 @@ func (r *Resolver) startedIn(p session.Process, offset int64) []string {
 	low, high := min(offset, r.clock.offset), max(offset, r.clock.offset)
 	from, to := time.Unix(0, at+low).Add(-unseen), time.Unix(0, at+high).Add(tick+unseen)
 	return ids(r.clock.byChild(p.Start, r.registry.WasOpen(r.session, from, to), false).possible)
+}
+
+// notThose answers for a caller that descends from a process of tool uses, but was started in none of
+// them. It may be any other's that is open, also where that is only one: what was started between two
+// tool uses is as often the runtime's own.
+func (r *Resolver) notThose(denied []string, h hearsay) session.Attribution {
+	open := slices.DeleteFunc(slices.Clone(r.registry.Window(r.session)), func(id string) bool {
+		return slices.Contains(denied, id)
+	})
+	if len(open) == 0 {
+		return r.finish(none(), nil, h)
+	}
+	return r.finish(ambiguous(open), nil, h)
 }
 
 // unnamed answers for a caller that may be any of the open tool uses', or nobody's: also where only one is open.

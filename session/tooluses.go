@@ -68,6 +68,9 @@ func (c *Controller) processFor(caller Caller, pid int) (*Process, error) {
 	if pid == 0 {
 		return nil, nil
 	}
+	if pid == 1 {
+		return nil, fmt.Errorf("%w pid 1: everything descends from it; give the process that serves the tool use", ErrInvalid)
+	}
 	p, uid, err := c.processOf(pid)
 	if err == nil && !caller.Privileged && uid != caller.UID {
 		err = fmt.Errorf("process %d: %w", pid, ErrNotFound)

@@ -84,14 +84,32 @@ func defaultSocket() string {
 	return ""
 }
 
-// UnmarshalYAML gives every mount of the file the defaults that a command line has.
+// UnmarshalYAML gives every mount of the file the defaults that a command line has. A node's own Decode
+// knows nothing of KnownFields, so the mount is encoded once more.
 func (m *mountConfig) UnmarshalYAML(n *yaml.Node) error {
 	type plain mountConfig
+	raw, err := yaml.Marshal(n)
+	if err != nil {
+		return err
+	}
 	v := plain(defaultMount())
-	if err := n.Decode(&v); err != nil {
+	if err := decodeKnown(raw, &v); err != nil {
 		return err
 	}
 	*m = mountConfig(v)
+	return nil
+}
+
+// decodeKnown decodes a document in which every key must be known.
+func decodeKnown(raw []byte, v any) error {
+	d := yaml.NewDecoder(bytes.NewReader(raw))
+	d.KnownFields(true)
+	if err := d.Decode(v); err != nil && !errors.Is(err, io.EOF) {
+		// The library says it in several lines and in Go's types.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		why, _, _ := strings.Cut(strings.TrimSpace(lines[len(lines)-1]), " in type ")
+		return errors.New(strings.TrimPrefix(why, "yaml: "))
+	}
 	return nil
 }
 
@@ -102,10 +120,8 @@ func readConfig(path string, c *config) error {
 	if err != nil {
 		return fmt.Errorf("%w configuration: %v", session.ErrInvalid, err)
 	}
-	d := yaml.NewDecoder(bytes.NewReader(raw))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w configuration %s: %v", session.ErrInvalid, path, err)
+	if err := decodeKnown(raw, c); err != nil {
+		return fmt.Errorf("%w configuration %s: %v; the keys are the names of the flags", session.ErrInvalid, path, err)
 	}
 	return nil
 }

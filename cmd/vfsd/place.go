@@ -77,7 +77,7 @@ func checkSource(source string, others []place) error {
 	for _, o := range others {
 		switch {
 		case o.contains(source) && o.isIn(source):
-			return fmt.Errorf("%w: source %s is the same directory as the %s; choose another", o.kind, source, o.what)
+			return fmt.Errorf("%w: source %s is the same directory as the %s %s; choose another", o.kind, source, o.what, o.path)
 		case o.isIn(source):
 			return fmt.Errorf("%w: source %s contains the %s %s; move one of them", o.kind, source, o.what, o.path)
 		case o.contains(source):
@@ -132,7 +132,7 @@ func liveMounts(mountpoint string) ([]place, error) {
 		}
 		places = append(places,
 			place{what: "mountpoint", path: m.Mountpoint, kind: session.ErrConflict, mounted: true},
-			place{what: "source", path: m.Source, kind: session.ErrConflict})
+			place{what: "source of the mount on " + m.Mountpoint + ":", path: m.Source, kind: session.ErrConflict})
 	}
 	return places, nil
 }
