@@ -23,6 +23,13 @@ type handle struct {
 	desc *worktree.Desc
 }
 
+// writes notes that the handle writes, before and, by what it returns, after: what is recorded meanwhile
+// may or may not have it.
+func (h *handle) writes() (done func()) {
+	h.wrote.Store(true)
+	return func() { h.wrote.Store(true) }
+}
+
 // handles is the table of open files and directories.
 type handles struct {
 	mu       sync.Mutex // guards all below

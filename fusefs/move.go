@@ -182,15 +182,7 @@ func (f *fileSystem) touchedBy(n *node, before, after change.Stamp) {
 	}
 	n.opened.mu.Lock()
 	defer n.opened.mu.Unlock()
-	f.changedName(n, before, after)
-}
-
-// changedName is touched for a change that was not made under the node's lock. The node's lock is
-// held.
-func (f *fileSystem) changedName(n *node, before, after change.Stamp) {
-	if n.opened.nameChanged(before, after) {
-		f.recordTouch(n, before, after)
-	}
+	f.touchedOnly(n, before, after)
 }
 
 func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {

@@ -172,10 +172,7 @@ func (f *fileSystem) release(h *handle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h.write {
-		if f.recordChanged(n) && o.cached {
-			o.cached = false
-			f.notifier.attributes(n.id)
-		}
+		f.recordChanged(n)
 		o.endWriting(h)
 	}
 	f.closeDesc(h)

@@ -104,28 +104,28 @@ func (o *opened) endWriting(h *handle) {
 	o.suspect()
 }
 
-// attrChanged notes that attributes changed and the content did not: what differed from seen before
-// was written by a handle. mu is held.
-func (o *opened) attrChanged(before, after change.Stamp) {
-	if o.seen != before {
-		o.dirty = true
-	}
-	o.seen = after
-}
-
-// nameChanged is attrChanged for a change that was not made under mu, and reports whether it was one
-// of attributes alone: what a handle wrote in between shows in size and mtime, and is left for the
-// next comparison.
-func (o *opened) nameChanged(before, after change.Stamp) bool {
+// attrChanged notes a change of attributes and reports whether nothing else happened: what a handle
+// wrote before it and is not recorded yet is left for the next comparison. mu is held.
+func (o *opened) attrChanged(before, after change.Stamp) bool {
 	if before == after {
 		return false
 	}
+	if len(o.writing) > 0 && o.seen != before {
+		o.dirty = true
+		return false
+	}
+	o.seen = after
+	return true
+}
+
+// contentKept is attrChanged for a change that sets neither size nor times: what a handle wrote while it
+// was made shows in them. mu is held.
+func (o *opened) contentKept(before, after change.Stamp) bool {
 	if before.Size != after.Size || before.Mtime != after.Mtime {
 		o.dirty = true
 		return false
 	}
-	o.attrChanged(before, after)
-	return true
+	return o.attrChanged(before, after)
 }
 
 // suspect makes those who have it open for writing now the suspects of the next change. mu is held.

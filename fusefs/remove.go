@@ -115,8 +115,8 @@ func (f *fileSystem) touchedKept(n *node, p *place) {
 		return
 	}
 	if last {
-		n.opened.nameChanged(p.st.Stamp(), after.Stamp())
+		n.opened.contentKept(p.st.Stamp(), after.Stamp())
 		return
 	}
-	f.changedName(n, p.st.Stamp(), after.Stamp())
+	f.touchedOnly(n, p.st.Stamp(), after.Stamp())
 }
