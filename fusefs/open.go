@@ -23,14 +23,11 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		return status(err)
 	}
 	defer d.Drop()
-	var st worktree.Stat
-	if err := f.tree.StatFD(d.FD(), &st); err != nil {
-		return status(err)
-	}
 	var who session.Attribution
 	if writes(in.Flags) {
 		who = f.attribute(&in.InHeader)
 	}
+	var st worktree.Stat
 	return status(f.open(n, d, false, in.Flags, &st, who, &in.InHeader, out))
 }
 
@@ -38,20 +35,24 @@ func writes(flags uint32) bool {
 	return flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 }
 
-// open makes a handle of node n, whose inode d stands for. st is what it looks like; it is refreshed
-// where the open truncates. made says that d is open for reading and writing, as the inode was just
-// made with it.
+// open makes a handle of node n, whose inode d stands for, and sets st to what it looks like then. made
+// says that d is open for reading and writing, as the inode was just made with it.
 func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st *worktree.Stat, who session.Attribution, in *fuse.InHeader, out *fuse.OpenOut) error {
 	h := &handle{node: n, flags: int(flags & unix.O_ACCMODE), write: writes(flags), who: who, by: openedBy(in.Pid)}
+	n.opened.mu.Lock()
+	defer n.opened.mu.Unlock()
+	// What the others did so far is theirs alone: it is recorded, and the handle begins with what is
+	// there now and not with what was there before its opener was asked for.
+	if h.write && len(n.opened.writing) > 0 {
+		f.recordChanged(n)
+	}
+	if err := f.tree.StatFD(d.FD(), st); err != nil {
+		return err
+	}
 	if h.write && !made {
 		if err := protected(st, flags); err != nil {
 			return err
 		}
-	}
-	n.opened.mu.Lock()
-	defer n.opened.mu.Unlock()
-	if h.write && len(n.opened.writing) > 0 {
-		f.recordChanged(n) // what the others did so far is theirs alone
 	}
 	if err := f.attach(n, d, st, made); err != nil {
 		return err

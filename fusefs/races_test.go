@@ -132,3 +132,44 @@ func TestWriteBeforeAttributes(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenDuringWrite: somebody writes and closes while it is found out who opens the file. Who opened it
+// and wrote nothing has written nothing.
+func TestOpenDuringWrite(t *testing.T) {
+	d := newDirect(t)
+	n := d.lookup("f")
+	a := d.open(n, "a")
+	d.asked = func() {
+		d.write(a, "longer")
+		d.release(a)
+	}
+	b := d.open(n, "b")
+	d.release(b)
+	require.Equal(t, []string{"write #1 /f (6) by a"}, d.story())
+}
+
+// TestTruncatedByAnother: what one wrote is recorded as its own before another truncates the file.
+func TestTruncatedByAnother(t *testing.T) {
+	for name, by := range map[string]func(d *direct, n *node){
+		"path": func(d *direct, n *node) {
+			d.setattr(n, "b", fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{Valid: fuse.FATTR_SIZE, Size: 1}})
+		},
+		"handle": func(d *direct, n *node) {
+			fh := d.open(n, "b")
+			d.recorded = nil // opening records too
+			d.write(n.opened.writing[0].id, "longer")
+			d.setattr(n, "b", fuse.SetAttrIn{SetAttrInCommon: fuse.SetAttrInCommon{Valid: fuse.FATTR_SIZE | fuse.FATTR_FH, Fh: fh, Size: 1}})
+			d.release(fh)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDirect(t)
+			n := d.lookup("f")
+			a := d.open(n, "a")
+			d.write(a, "longer")
+			by(d, n)
+			d.release(a)
+			require.Equal(t, []string{"write #1 /f (6) by a", "write #1 /f (1) by b"}, d.story())
+		})
+	}
+}
