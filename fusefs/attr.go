@@ -113,7 +113,7 @@ func (f *fileSystem) setAttr(n *node, d *worktree.Desc, h *handle, who session.A
 	if n.kind == sIFREG {
 		_, sized := in.GetSize()
 		timed := in.Valid&fuse.FATTR_MTIME != 0
-		f.recordAttr(n, sized, timed, who, [3]change.Stamp{before.Stamp(), middle.Stamp(), st.Stamp()})
+		f.recordAttr(n, h, sized, timed, who, [3]change.Stamp{before.Stamp(), middle.Stamp(), st.Stamp()})
 	}
 	return errTimes
 }

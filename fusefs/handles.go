@@ -16,6 +16,7 @@ type handle struct {
 	write bool
 	who   session.Attribution
 	by    opener
+	link  link        // the name it was opened by, and where that was renamed to. Guarded by table.mu
 	wrote atomic.Bool // in plain mode: since the last record
 
 	// desc is the handle's own descriptor: in plain mode from the start, with passthrough from the

@@ -128,14 +128,7 @@ func (f *fileSystem) rename1(n *node, from, to *place, st *worktree.Stat) {
 	if n == nil {
 		return
 	}
-	f.table.mu.Lock()
-	defer f.table.mu.Unlock()
-	to.dir.pins++ // neither may go in between
-	n.pins++
-	f.table.dropLink(n, from.dir, from.name)
-	f.table.addLink(n, to.dir, to.name, st.Nlink > 1 && !st.IsDir())
-	to.dir.pins--
-	n.pins--
+	f.table.moveLink(n, link{from.dir, from.name}, link{to.dir, to.name}, st.Nlink > 1 && !st.IsDir())
 }
 
 // moveEvent builds the event of a rename. What is neither a regular file nor a directory is left

@@ -173,3 +173,32 @@ func TestTruncatedByAnother(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenedName: of several names, a write is shown under the one that the file was opened by, whatever
+// is looked up meanwhile, and follows it when it is renamed.
+func TestOpenedName(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(d *direct)
+		want    []string
+	}{
+		"looked up": {func(d *direct) { d.lookup("g") }, []string{"write #1 /f (6) by a"}},
+		"renamed": {func(d *direct) {
+			require.Equal(t, fuse.OK, d.fs.Rename(nil, &fuse.RenameIn{InHeader: fuse.InHeader{NodeId: rootID}, Newdir: rootID}, "f", "h"))
+			d.lookup("g")
+		}, []string{"rename #1 /f -> /h by a", "touch #1 /h", "write #1 /h (6) by a"}},
+		"removed": {func(d *direct) {
+			require.Equal(t, fuse.OK, d.fs.Unlink(nil, &fuse.InHeader{NodeId: rootID}, "f"))
+		}, []string{"unlink #1 /f", "touch #1 /g", "write #1 /g (6) by a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDirect(t)
+			require.NoError(t, os.Link(filepath.Join(d.dir, "f"), filepath.Join(d.dir, "g")))
+			d.lookup("g")
+			fh := d.open(d.lookup("f"), "a")
+			c.between(d)
+			d.write(fh, "longer")
+			d.release(fh)
+			require.Equal(t, c.want, d.story())
+		})
+	}
+}

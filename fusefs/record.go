@@ -51,23 +51,24 @@ func (f *fileSystem) attribute(in *fuse.InHeader) session.Attribution {
 	return f.attributor.Attribute(ctx, Caller{PID: in.Pid, UID: in.Uid, GID: in.Gid})
 }
 
-// recordWrite records that the content of n is now as in s. The node's lock is held.
-func (f *fileSystem) recordWrite(n *node, s change.Stamp, who session.Attribution) {
+// recordWrite records that the content of n is now as in s. Who wrote did so through h, nil where it was
+// by a name. The node's lock is held.
+func (f *fileSystem) recordWrite(n *node, h *handle, s change.Stamp, who session.Attribution) {
 	n.opened.seen, n.opened.dirty = s, false
 	f.order.do(nil, func() change.Event {
-		return change.Event{Kind: change.Write, File: n.file, Path: f.table.path(n), Stamp: s, Who: who}
+		return change.Event{Kind: change.Write, File: n.file, Path: f.table.pathOf(n, h), Stamp: s, Who: who}
 	})
 }
 
 // recordAttr records a SETATTR, which sets the size (sized) or the time of modification (timed) or
 // neither: stamps are those before it, after a change of mode, owner and size, and after a change of
 // times. The node's lock is held.
-func (f *fileSystem) recordAttr(n *node, sized, timed bool, who session.Attribution, stamps [3]change.Stamp) {
+func (f *fileSystem) recordAttr(n *node, h *handle, sized, timed bool, who session.Attribution, stamps [3]change.Stamp) {
 	before, middle, after := stamps[0], stamps[1], stamps[2]
 	wrote := middle.Size != after.Size || !timed && middle.Mtime != after.Mtime // a handle, in between
 	switch {
 	case sized && before != middle:
-		f.recordWrite(n, after, who)
+		f.recordWrite(n, h, after, who)
 		n.opened.dirty = wrote
 	case wrote || before.Size != middle.Size || before.Mtime != middle.Mtime:
 		n.opened.dirty = true
@@ -112,12 +113,13 @@ func (f *fileSystem) recordChanged(n *node) {
 	if n.opened.desc == nil || f.tree.StatFD(n.opened.desc.FD(), &st) != nil {
 		return
 	}
-	defer n.opened.suspect()
+	defer n.opened.compared()
 	now := st.Stamp()
 	if now == n.opened.seen && !n.opened.dirty {
 		return
 	}
-	f.recordWrite(n, now, n.opened.writer())
+	h, who := n.opened.writer()
+	f.recordWrite(n, h, now, who)
 	if n.opened.cached {
 		n.opened.cached = false
 		f.notifier.attributes(n.id)

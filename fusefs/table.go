@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"slices"
 	"sync"
 
 	"aimon.at/vfsd/backends/worktree"
@@ -27,7 +28,8 @@ type node struct {
 	// Guarded by table.mu.
 	lookups uint64 // what FORGET counts down
 	pins    int    // children's links and handles
-	links   []link // the last is the one last used
+	links   []link // the last is the one last looked up, made or renamed to
+	users   []*handle
 	cached  *cachedDir
 
 	opened opened
@@ -143,6 +145,38 @@ func (t *table) release(n *node) {
 	t.mu.Lock()
 	t.unpin(n)
 	t.mu.Unlock()
+}
+
+// use pins the node of a handle that is open from now on, unuse ends that.
+func (t *table) use(h *handle) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.node.pins++
+	h.node.users = append(h.node.users, h)
+}
+
+func (t *table) unuse(h *handle) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.node.users = slices.DeleteFunc(h.node.users, func(u *handle) bool { return u == h })
+	t.unpin(h.node)
+}
+
+// moveLink makes to the name of n that from was, for the handles that were opened by it too.
+func (t *table) moveLink(n *node, from, to link, several bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	to.parent.pins++ // neither may go in between
+	n.pins++
+	t.dropLink(n, from.parent, from.name)
+	t.addLink(n, to.parent, to.name, several)
+	for _, h := range n.users {
+		if h.link == from {
+			h.link = to
+		}
+	}
+	to.parent.pins--
+	n.pins--
 }
 
 func (t *table) unpin(n *node) {
