@@ -54,8 +54,6 @@ func newTable(root change.FileID, gone func(*node)) *table {
 	}
 }
 
-func (t *table) root() *node { return t.get(rootID) }
-
 // get returns the node of that id, nil where the kernel speaks of one that it forgot.
 func (t *table) get(id uint64) *node {
 	t.mu.Lock()
