@@ -88,6 +88,7 @@ func (f *fileSystem) rename(in *fuse.RenameIn, src, dst *place) error {
 
 // moved tells the table and the recorder of a rename that was carried out.
 func (f *fileSystem) moved(src, dst *place, exchange bool, who session.Attribution) {
+	defer f.table.sweep()
 	if !exchange && dst.there && src.st.ID() == dst.st.ID() {
 		return // two names of one file: rename(2) does nothing
 	}
@@ -210,6 +211,7 @@ func (f *fileSystem) link(in *fuse.LinkIn, n *node, d *worktree.Desc, to *place,
 	if err := f.tree.StatFD(d.FD(), &to.st); err != nil {
 		return err
 	}
+	defer f.table.sweep()
 	var from string
 	f.order.do(func() {
 		from = f.table.path(n)

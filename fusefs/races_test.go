@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
@@ -201,4 +202,23 @@ func TestOpenedName(t *testing.T) {
 			require.Equal(t, c.want, d.story())
 		})
 	}
+}
+
+// TestForgottenWhileLocked: a node can leave the table while somebody who found it by its file still works
+// on it and asks for its path.
+func TestForgottenWhileLocked(t *testing.T) {
+	d := newDirect(t)
+	n := d.lookup("f")
+	n.opened.mu.Lock()
+	forgotten := make(chan struct{})
+	go func() {
+		defer close(forgotten)
+		d.fs.Forget(n.id, 1)
+	}()
+	require.Eventually(t, func() bool {
+		return d.fs.table.mu.TryLock() && func() bool { defer d.fs.table.mu.Unlock(); return d.fs.table.byID[n.id] == nil }()
+	}, patience, time.Millisecond)
+	require.Empty(t, d.fs.table.path(n))
+	n.opened.mu.Unlock()
+	<-forgotten
 }

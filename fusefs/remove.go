@@ -61,6 +61,7 @@ func (f *fileSystem) keepable(p *place) {
 
 // removed tells the table and the recorder that the name is gone.
 func (f *fileSystem) removed(p *place) {
+	defer f.table.sweep()
 	n := f.table.find(p.st.ID())
 	last := p.st.Nlink <= 1
 	if n != nil {

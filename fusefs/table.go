@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -41,7 +42,8 @@ type table struct {
 	byID   map[uint64]*node
 	byFile map[change.FileID]*node
 	lastID uint64
-	gone   func(*node) // called under mu when a node leaves the table
+	left   []*node     // out of the table, for sweep
+	gone   func(*node) // is given what left the table
 }
 
 func newTable(root change.FileID, gone func(*node)) *table {
@@ -51,6 +53,18 @@ func newTable(root change.FileID, gone func(*node)) *table {
 		byFile: map[change.FileID]*node{root: r},
 		lastID: rootID,
 		gone:   gone,
+	}
+}
+
+// sweep gives what left the table to gone. The caller holds none of the locks: gone takes the node's own,
+// under which others ask for order.mu and mu.
+func (t *table) sweep() {
+	t.mu.Lock()
+	left := t.left
+	t.left = nil
+	t.mu.Unlock()
+	for _, n := range left {
+		t.gone(n)
 	}
 }
 
@@ -66,6 +80,13 @@ func (t *table) find(f change.FileID) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byFile[f]
+}
+
+// all returns the nodes that there are.
+func (t *table) all() []*node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.byID))
 }
 
 // enter returns the node for what was found under name in parent ("" for a nameless file) and
@@ -123,6 +144,7 @@ func (t *table) dropLink(n, parent *node, name string) {
 
 // forget takes away count of the kernel's lookups.
 func (t *table) forget(id, count uint64) {
+	defer t.sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.byID[id]
@@ -143,6 +165,7 @@ func (t *table) release(n *node) {
 	t.mu.Lock()
 	t.unpin(n)
 	t.mu.Unlock()
+	t.sweep()
 }
 
 // use pins the node of a handle that is open from now on, unuse ends that.
@@ -154,6 +177,7 @@ func (t *table) use(h *handle) {
 }
 
 func (t *table) unuse(h *handle) {
+	defer t.sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h.node.users = slices.DeleteFunc(h.node.users, func(u *handle) bool { return u == h })
@@ -188,10 +212,10 @@ func (t *table) collect(n *node) {
 		return
 	}
 	delete(t.byID, n.id)
+	t.left = append(t.left, n)
 	if t.byFile[n.file] == n {
 		delete(t.byFile, n.file)
 	}
-	t.gone(n)
 	links := n.links
 	n.links = nil
 	for _, l := range links {
