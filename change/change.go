@@ -48,20 +48,22 @@ const (
 
 	// Exchange: the entries From and Path changed places (RENAME_EXCHANGE); File is now at Path
 	// and Replaced, the other one, at From. Either may be a directory: Directory says so of File,
-	// ReplacedDirectory of Replaced. Who exchanged.
+	// ReplacedDirectory of Replaced. Stamp and Before are meaningless where File is a directory; of
+	// Replaced only a Touch tells. Who exchanged.
 	Exchange
 
 	// Link: File has the further name Path (From is "" for a file that had none). Who linked.
 	Link
 
-	// Unlink: File lost the name Path. Last says that it was its last one.
+	// Unlink: File lost the name Path. Last says that it was its last one. Stamp is what File was like
+	// before: where it has other names, a Touch says what the loss of this one did to its attributes.
 	Unlink
 
 	// Intent: user.aimon.artifact of the file or directory (Directory) at Path was set or removed.
 	Intent
 
 	// Touch: attributes of File changed and its content did not: Before and Stamp are what it
-	// looked like before and after. Sent for chmod, chown, utimes, setxattr, link and rename.
+	// looked like before and after. Sent for chmod, chown, utimes, setxattr, link, rename and unlink.
 	Touch
 )
 
@@ -76,7 +78,7 @@ type Event struct {
 	ReplacedDirectory bool
 	Last              bool
 	Before            Stamp
-	Stamp             Stamp // of File after the event
+	Stamp             Stamp // of File after the event, of an Unlink before it
 	Who               session.Attribution
 	At                time.Time
 }

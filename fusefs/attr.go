@@ -91,7 +91,7 @@ func (f *fileSystem) setAttr(n *node, d *worktree.Desc, h *handle, who session.A
 	n.opened.mu.Lock()
 	defer n.opened.mu.Unlock()
 	var before worktree.Stat
-	if err := f.tree.StatFD(d.FD(), &before); err != nil {
+	if err := f.lookBefore(n, d, &before); err != nil {
 		return err
 	}
 	errAttr := f.changeAttr(d, in)
@@ -112,7 +112,8 @@ func (f *fileSystem) setAttr(n *node, d *worktree.Desc, h *handle, who session.A
 	}
 	if n.kind == sIFREG {
 		_, sized := in.GetSize()
-		f.recordAttr(n, sized, who, [3]change.Stamp{before.Stamp(), middle.Stamp(), st.Stamp()})
+		timed := in.Valid&fuse.FATTR_MTIME != 0
+		f.recordAttr(n, h, sized, timed, who, [3]change.Stamp{before.Stamp(), middle.Stamp(), st.Stamp()})
 	}
 	return errTimes
 }

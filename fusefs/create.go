@@ -78,7 +78,9 @@ func (f *fileSystem) begin(dir *node, name string, made *worktree.Desc, in *fuse
 		return err
 	}
 	n := f.table.enter(dir, name, &st)
-	if err := f.open(n, made, true, in.Flags, &st, who, &in.InHeader, &out.OpenOut); err != nil {
+	h := f.newHandle(n, in.Flags, &in.InHeader)
+	h.who = who
+	if err := f.open(h, made, true, in.Flags, &st, &in.InHeader, &out.OpenOut); err != nil {
 		f.table.forget(n.id, 1)
 		return err
 	}
@@ -106,7 +108,9 @@ func (f *fileSystem) createExisting(dir *node, d *worktree.Desc, in *fuse.Create
 		return stale // the kernel looks it up again
 	}
 	n := f.table.enter(dir, name, &st)
-	if err := f.open(n, found, false, in.Flags, &st, who, &in.InHeader, &out.OpenOut); err != nil {
+	h := f.newHandle(n, in.Flags, &in.InHeader)
+	h.who = who
+	if err := f.open(h, found, false, in.Flags, &st, &in.InHeader, &out.OpenOut); err != nil {
 		f.table.forget(n.id, 1)
 		return status(err)
 	}

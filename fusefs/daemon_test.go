@@ -341,7 +341,7 @@ func (m *mounted) stop() {
 		m.cmd.Process.Kill()
 		<-done
 	}
-	if _, still, _ := mountedAt(m.dir); still {
+	if still, _ := mountedAt(m.dir); still != nil {
 		detach(m.dir)
 	}
 	if strings.Contains(m.log.String(), "DATA RACE") {
@@ -354,9 +354,8 @@ func (m *mounted) stop() {
 
 // abort cuts the connection, which wakes everybody who waits for it.
 func (m *mounted) abort() {
-	if e, ok, _ := mountedAt(m.dir); ok {
-		_, minor, _ := strings.Cut(e.device, ":")
-		os.WriteFile("/sys/fs/fuse/connections/"+minor+"/abort", []byte("1"), 0)
+	if at, _ := mountedAt(m.dir); at != nil {
+		os.WriteFile(fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", at.Minor), []byte("1"), 0)
 	}
 }
 

@@ -26,8 +26,13 @@
 // # Locks
 //
 // In this order: moving, a node's opened.mu, handles.mu, order.mu, table.mu, dirCache.mu. What each
-// guards is said where it is declared. No notification is sent to the kernel from inside a handler:
-// the kernel may hold the very lock that the notification waits for.
+// guards is said where it is declared. Nobody holds the locks of two nodes. A node that leaves the table does
+// so under table.mu, and often under order.mu too; what it kept is given back under its own opened.mu, and
+// so only afterwards (table.sweep), when the one that swept holds none of these: who holds opened.mu may
+// be waiting for the others.
+//
+// No notification is sent to the kernel from inside a handler: the kernel may hold the very lock that the
+// notification waits for.
 //
 // # Hazards
 //

@@ -61,7 +61,7 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	n := 0
 	st := f.ofHandle(in.Fh, func(h *handle, fd int) error {
 		var err error
-		h.wrote.Store(true)
+		defer h.writes()()
 		if n, err = writeFull(fd, data, int64(in.Offset)); n > 0 && in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
 			f.wroteUnprivileged(h, fd, &in.InHeader)
 		}
@@ -119,7 +119,7 @@ func syncFD(fd int, flags uint32) error {
 
 func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	return f.ofHandle(in.Fh, func(h *handle, fd int) error {
-		h.wrote.Store(true)
+		defer h.writes()()
 		for {
 			err := unix.Fallocate(fd, in.Mode, int64(in.Offset), int64(in.Length))
 			if err == unix.EINTR {
@@ -137,7 +137,7 @@ func (f *fileSystem) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) 
 	var n int
 	st := f.ofHandle(in.FhIn, func(_ *handle, from int) error {
 		return fromStatus(f.ofHandle(in.FhOut, func(h *handle, to int) error {
-			h.wrote.Store(true)
+			defer h.writes()()
 			offIn, offOut := int64(in.OffIn), int64(in.OffOut)
 			var err error
 			n, err = unix.CopyFileRange(from, &offIn, to, &offOut, int(min(in.Len, math.MaxInt32&^4095)), int(in.Flags))

@@ -84,10 +84,9 @@ func (f *fileSystem) OnUnmount() {
 	for _, h := range dirs {
 		h.desc.Drop()
 	}
+	f.table.sweep()
 	f.dirs.clear()
-	f.table.mu.Lock()
-	defer f.table.mu.Unlock()
-	for _, n := range f.table.byID {
+	for _, n := range f.table.all() {
 		n.opened.close()
 	}
 }

@@ -16,11 +16,19 @@ type handle struct {
 	write bool
 	who   session.Attribution
 	by    opener
+	link  link        // the name it was opened by, and where that was renamed to. Guarded by table.mu
 	wrote atomic.Bool // in plain mode: since the last record
 
 	// desc is the handle's own descriptor: in plain mode from the start, with passthrough from the
 	// first request that the kernel does not carry out itself. Guarded by node.opened.mu.
 	desc *worktree.Desc
+}
+
+// writes notes that the handle writes, before and, by what it returns, after: what is recorded meanwhile
+// may or may not have it.
+func (h *handle) writes() (done func()) {
+	h.wrote.Store(true)
+	return func() { h.wrote.Store(true) }
 }
 
 // handles is the table of open files and directories.

@@ -28,10 +28,10 @@ const (
 
 // Mount is a live mount. Its methods are safe for concurrent use.
 type Mount struct {
-	fs    *fileSystem
-	path  string
-	entry mountEntry // what it is in the table of mounts
-	done  chan struct{}
+	fs   *fileSystem
+	path string
+	id   int // in the table of mounts, 0 where that could not be read
+	done chan struct{}
 }
 
 // New mounts the tree and returns when the mount answers. A nil attributor or recorder switches
@@ -56,9 +56,10 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 		return nil, fmt.Errorf("mount %q: %w", path, err)
 	}
 	m := &Mount{fs: f, path: path, done: make(chan struct{})}
-	m.entry, _, err = mountedAt(path)
-	if err != nil {
+	if at, err := mountedAt(path); err != nil {
 		log.Warn("the table of mounts cannot be read", "error", err)
+	} else if at != nil {
+		m.id = at.ID
 	}
 	go f.notifier.run(f.conn)
 	go func() {
@@ -139,9 +140,6 @@ func (f *fileSystem) panicked(v any) fuse.Status {
 	return fuse.EIO
 }
 
-// Mountpoint is the absolute path of the mount.
-func (m *Mount) Mountpoint() string { return m.path }
-
 // Passthrough reports whether the kernel reads and writes file data itself.
 func (m *Mount) Passthrough() bool { return m.fs.passthrough }
 
@@ -184,8 +182,8 @@ func (m *Mount) nameGone() bool {
 		return true
 	default:
 	}
-	e, mounted, err := mountedAt(m.path)
-	return err == nil && (!mounted || e.id != m.entry.id)
+	at, err := mountedAt(m.path)
+	return err == nil && (at == nil || m.id != 0 && at.ID != m.id)
 }
 
 func (m *Mount) wrap(err error) error {

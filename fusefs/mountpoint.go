@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aimon.at/vfsd/session"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,7 +62,7 @@ func resolveMountpoint(mountpoint string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("mountpoint %q: %w", mountpoint, err)
 	}
-	if _, mounted, err := mountedAt(abs); err == nil && mounted {
+	if m, err := mountedAt(abs); err == nil && m != nil {
 		return abs, nil
 	}
 	path, err := filepath.EvalSymlinks(abs)
@@ -79,18 +80,28 @@ func resolveMountpoint(mountpoint string) (string, error) {
 	return path, nil
 }
 
+// mountedAt returns what is mounted on top at path, nil where nothing is: later lines of the table cover
+// earlier ones.
+func mountedAt(path string) (*mountinfo.Info, error) {
+	at, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != path, false })
+	if err != nil || len(at) == 0 {
+		return nil, err
+	}
+	return at[len(at)-1], nil
+}
+
 // clearStale detaches mounts of dead daemons from path, and refuses any other.
 func clearStale(path string) error {
 	for range maxStale {
-		e, mounted, err := mountedAt(path)
+		m, err := mountedAt(path)
 		if err != nil {
 			return fmt.Errorf("mountpoint %q: %w", path, err)
 		}
-		if !mounted {
+		if m == nil {
 			return nil
 		}
-		if e.kind != mountKind || !dead(answer(path)) {
-			return fmt.Errorf("%w: a %s is mounted at %q; unmount it first, or choose another mountpoint", session.ErrConflict, e.kind, path)
+		if m.FSType != mountKind || !dead(answer(path)) {
+			return fmt.Errorf("%w: a %s is mounted at %q; unmount it first, or choose another mountpoint", session.ErrConflict, m.FSType, path)
 		}
 		if err := detach(path); err != nil {
 			return fmt.Errorf("%w: a dead mount at %q cannot be taken away: %w", session.ErrConflict, path, err)
@@ -136,7 +147,7 @@ func unmount(path string) error {
 		return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
 	}
 	err := fusermount("-u", path)
-	if _, mounted, merr := mountedAt(path); err != nil && merr == nil && mounted {
+	if m, merr := mountedAt(path); err != nil && merr == nil && m != nil {
 		return fmt.Errorf("%w: %w", unix.EBUSY, err)
 	}
 	return err

@@ -88,6 +88,7 @@ func (f *fileSystem) rename(in *fuse.RenameIn, src, dst *place) error {
 
 // moved tells the table and the recorder of a rename that was carried out.
 func (f *fileSystem) moved(src, dst *place, exchange bool, who session.Attribution) {
+	defer f.table.sweep()
 	if !exchange && dst.there && src.st.ID() == dst.st.ID() {
 		return // two names of one file: rename(2) does nothing
 	}
@@ -128,14 +129,7 @@ func (f *fileSystem) rename1(n *node, from, to *place, st *worktree.Stat) {
 	if n == nil {
 		return
 	}
-	f.table.mu.Lock()
-	defer f.table.mu.Unlock()
-	to.dir.pins++ // neither may go in between
-	n.pins++
-	f.table.dropLink(n, from.dir, from.name)
-	f.table.addLink(n, to.dir, to.name, st.Nlink > 1 && !st.IsDir())
-	to.dir.pins--
-	n.pins--
+	f.table.moveLink(n, link{from.dir, from.name}, link{to.dir, to.name}, st.Nlink > 1 && !st.IsDir())
 }
 
 // moveEvent builds the event of a rename. What is neither a regular file nor a directory is left
@@ -182,15 +176,7 @@ func (f *fileSystem) touchedBy(n *node, before, after change.Stamp) {
 	}
 	n.opened.mu.Lock()
 	defer n.opened.mu.Unlock()
-	f.changedName(n, before, after)
-}
-
-// changedName is touched for a change that was not made under the node's lock. The node's lock is
-// held.
-func (f *fileSystem) changedName(n *node, before, after change.Stamp) {
-	if n.opened.nameChanged(before, after) {
-		f.recordTouch(n, before, after)
-	}
+	f.touchedOnly(n, before, after)
 }
 
 func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
@@ -225,6 +211,7 @@ func (f *fileSystem) link(in *fuse.LinkIn, n *node, d *worktree.Desc, to *place,
 	if err := f.tree.StatFD(d.FD(), &to.st); err != nil {
 		return err
 	}
+	defer f.table.sweep()
 	var from string
 	f.order.do(func() {
 		from = f.table.path(n)

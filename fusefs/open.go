@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"aimon.at/vfsd/backends/worktree"
-	"aimon.at/vfsd/session"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
@@ -23,35 +22,42 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		return status(err)
 	}
 	defer d.Drop()
+	h := f.newHandle(n, in.Flags, &in.InHeader)
+	if h.write {
+		h.who = f.attribute(&in.InHeader)
+	}
 	var st worktree.Stat
-	if err := f.tree.StatFD(d.FD(), &st); err != nil {
-		return status(err)
-	}
-	var who session.Attribution
-	if writes(in.Flags) {
-		who = f.attribute(&in.InHeader)
-	}
-	return status(f.open(n, d, false, in.Flags, &st, who, &in.InHeader, out))
+	return status(f.open(h, d, false, in.Flags, &st, &in.InHeader, out))
 }
 
 func writes(flags uint32) bool {
 	return flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 }
 
-// open makes a handle of node n, whose inode d stands for. st is what it looks like; it is refreshed
-// where the open truncates. made says that d is open for reading and writing, as the inode was just
-// made with it.
-func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st *worktree.Stat, who session.Attribution, in *fuse.InHeader, out *fuse.OpenOut) error {
-	h := &handle{node: n, flags: int(flags & unix.O_ACCMODE), write: writes(flags), who: who, by: openedBy(in.Pid)}
+// newHandle is a handle of n by the name that n was looked up or made under just now.
+func (f *fileSystem) newHandle(n *node, flags uint32, in *fuse.InHeader) *handle {
+	link, _ := f.table.name(n)
+	return &handle{node: n, flags: int(flags & unix.O_ACCMODE), write: writes(flags), by: openedBy(in.Pid), link: link}
+}
+
+// open opens h, for whose inode d stands, and sets st to what that looks like then. made says that d is
+// open for reading and writing, as the inode was just made with it.
+func (f *fileSystem) open(h *handle, d *worktree.Desc, made bool, flags uint32, st *worktree.Stat, in *fuse.InHeader, out *fuse.OpenOut) error {
+	n := h.node
+	n.opened.mu.Lock()
+	defer n.opened.mu.Unlock()
+	// What the others did so far is theirs alone: it is recorded, and the handle begins with what is
+	// there now and not with what was there before its opener was asked for.
+	if h.write && len(n.opened.writing) > 0 {
+		f.recordChanged(n)
+	}
+	if err := f.tree.StatFD(d.FD(), st); err != nil {
+		return err
+	}
 	if h.write && !made {
 		if err := protected(st, flags); err != nil {
 			return err
 		}
-	}
-	n.opened.mu.Lock()
-	defer n.opened.mu.Unlock()
-	if h.write && len(n.opened.writing) > 0 {
-		f.recordChanged(n) // what the others did so far is theirs alone
 	}
 	if err := f.attach(n, d, st, made); err != nil {
 		return err
@@ -67,7 +73,7 @@ func (f *fileSystem) open(n *node, d *worktree.Desc, made bool, flags uint32, st
 			return err
 		}
 	}
-	f.table.pin(n)
+	f.table.use(h)
 	f.handles.add(h)
 	out.Fh = h.id
 	out.OpenFlags = fuse.FOPEN_NOFLUSH
@@ -152,7 +158,7 @@ func (f *fileSystem) beginWriting(h *handle, truncate bool, st *worktree.Stat, i
 		n.opened.endWriting(h)
 		return err
 	}
-	f.recordWrite(n, st.Stamp(), h.who)
+	f.recordWrite(n, h, st.Stamp(), h.who)
 	return nil
 }
 
@@ -163,7 +169,7 @@ func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	}
 	f.release(h)
 	f.handles.remove(h)
-	f.table.release(h.node)
+	f.table.unuse(h)
 }
 
 func (f *fileSystem) release(h *handle) {
@@ -172,10 +178,7 @@ func (f *fileSystem) release(h *handle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h.write {
-		if f.recordChanged(n) && o.cached {
-			o.cached = false
-			f.notifier.attributes(n.id)
-		}
+		f.recordChanged(n)
 		o.endWriting(h)
 	}
 	f.closeDesc(h)

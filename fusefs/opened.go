@@ -24,10 +24,9 @@ type opened struct {
 	shared  map[int]*shared // by access mode: the descriptors of its handles
 
 	// seen is the content as last compared, dirty that it changed in a way that seen does not show any
-	// more, suspects whose handles were open for writing since. Meaningful while there are some.
-	seen     change.Stamp
-	dirty    bool
-	suspects []session.Attribution
+	// more. Meaningful while there are handles for writing.
+	seen  change.Stamp
+	dirty bool
 
 	// cached says that the kernel may have been told attributes that it trusts for a while.
 	cached bool
@@ -95,77 +94,77 @@ func (o *opened) beginWriting(h *handle, now change.Stamp) {
 		o.seen, o.dirty = now, false
 	}
 	o.writing = append(o.writing, h)
-	o.suspect()
+	o.compared()
 }
 
 // endWriting removes one. mu is held.
 func (o *opened) endWriting(h *handle) {
 	o.writing = slices.DeleteFunc(o.writing, func(x *handle) bool { return x == h })
-	o.suspect()
 }
 
-// attrChanged notes that attributes changed and the content did not: what differed from seen before
-// was written by a handle. mu is held.
-func (o *opened) attrChanged(before, after change.Stamp) {
-	if o.seen != before {
-		o.dirty = true
-	}
-	o.seen = after
-}
-
-// nameChanged is attrChanged for a change that was not made under mu, and reports whether it was one
-// of attributes alone: what a handle wrote in between shows in size and mtime, and is left for the
-// next comparison.
-func (o *opened) nameChanged(before, after change.Stamp) bool {
+// attrChanged notes a change of attributes and reports whether nothing else happened: what a handle
+// wrote before it and is not recorded yet is left for the next comparison. mu is held.
+func (o *opened) attrChanged(before, after change.Stamp) bool {
 	if before == after {
 		return false
 	}
+	if len(o.writing) > 0 && o.seen != before {
+		o.dirty = true
+		return false
+	}
+	o.seen = after
+	return true
+}
+
+// contentKept is attrChanged for a change that sets neither size nor times: what a handle wrote while it
+// was made shows in them. mu is held.
+func (o *opened) contentKept(before, after change.Stamp) bool {
 	if before.Size != after.Size || before.Mtime != after.Mtime {
 		o.dirty = true
 		return false
 	}
-	o.attrChanged(before, after)
-	return true
+	return o.attrChanged(before, after)
 }
 
-// suspect makes those who have it open for writing now the suspects of the next change. mu is held.
-func (o *opened) suspect() {
-	o.suspects = o.suspects[:0]
+// compared is called when the content was compared: nobody wrote since. mu is held.
+func (o *opened) compared() {
 	for _, h := range o.writing {
-		o.suspects = append(o.suspects, h.who)
 		h.wrote.Store(false)
 	}
 }
 
 // writers are those who can have made the last change: with passthrough, where writes are not seen,
 // all who had it open for writing, in plain mode those who wrote. mu is held.
-func (o *opened) writers() []session.Attribution {
+func (o *opened) writers() []*handle {
 	if !o.plain {
-		return o.suspects
+		return o.writing
 	}
-	var out []session.Attribution
+	var out []*handle
 	for _, h := range o.writing {
 		if h.wrote.Load() {
-			out = append(out, h.who)
+			out = append(out, h)
 		}
 	}
 	return out
 }
 
-// writer is who made the last change, as far as can be told. mu is held.
-func (o *opened) writer() session.Attribution {
+// writer is who made the last change, as far as can be told, and the handle that it was made through, nil
+// where it was through none. mu is held.
+func (o *opened) writer() (*handle, session.Attribution) {
 	writers := o.writers()
 	if len(writers) == 0 { // it was changed behind the mount
 		none := session.Attribution{Sureness: session.None}
-		if len(o.suspects) > 0 {
-			none.ExecutionID = o.suspects[0].ExecutionID
+		if len(o.writing) > 0 {
+			none.ExecutionID = o.writing[0].who.ExecutionID
 		}
-		return none
+		return nil, none
 	}
-	last := writers[len(writers)-1]
+	h := writers[len(writers)-1]
+	last := h.who
 	var ids []string
 	certain := true
-	for _, s := range writers {
+	for _, w := range writers {
+		s := w.who
 		certain = certain && s.ToolUseID == last.ToolUseID
 		for _, id := range append([]string{s.ToolUseID}, s.Candidates...) {
 			if id != "" && !slices.Contains(ids, id) {
@@ -174,7 +173,7 @@ func (o *opened) writer() session.Attribution {
 		}
 	}
 	if certain {
-		return last
+		return h, last
 	}
-	return session.Attribution{Sureness: session.Ambiguous, ExecutionID: last.ExecutionID, Candidates: ids, Late: last.Late}
+	return h, session.Attribution{Sureness: session.Ambiguous, ExecutionID: last.ExecutionID, Candidates: ids, Late: last.Late}
 }

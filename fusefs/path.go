@@ -1,11 +1,25 @@
 package fusefs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // path is the node's latest name from the root, "" where it has none.
 func (t *table) path(n *node) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.pathLocked(n, "")
+}
+
+// pathOf is the path of the name by which the handle was opened while n still has it, else of the latest
+// one. h may be nil.
+func (t *table) pathOf(n *node, h *handle) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h != nil && slices.Contains(n.links, h.link) {
+		return t.pathLocked(h.link.parent, h.link.name)
+	}
 	return t.pathLocked(n, "")
 }
 

@@ -51,32 +51,51 @@ func (f *fileSystem) attribute(in *fuse.InHeader) session.Attribution {
 	return f.attributor.Attribute(ctx, Caller{PID: in.Pid, UID: in.Uid, GID: in.Gid})
 }
 
-// recordWrite records that the content of n is now as in s. The node's lock is held.
-func (f *fileSystem) recordWrite(n *node, s change.Stamp, who session.Attribution) {
+// recordWrite records that the content of n is now as in s. Who wrote did so through h, nil where it was
+// by a name. The node's lock is held.
+func (f *fileSystem) recordWrite(n *node, h *handle, s change.Stamp, who session.Attribution) {
 	n.opened.seen, n.opened.dirty = s, false
 	f.order.do(nil, func() change.Event {
-		return change.Event{Kind: change.Write, File: n.file, Path: f.table.path(n), Stamp: s, Who: who}
+		return change.Event{Kind: change.Write, File: n.file, Path: f.table.pathOf(n, h), Stamp: s, Who: who}
 	})
 }
 
-// recordAttr records a SETATTR: stamps are those before it, after a change of mode, owner and
-// size, and after a change of times. The node's lock is held.
-func (f *fileSystem) recordAttr(n *node, sized bool, who session.Attribution, stamps [3]change.Stamp) {
+// recordAttr records a SETATTR, which sets the size (sized) or the time of modification (timed) or
+// neither: stamps are those before it, after a change of mode, owner and size, and after a change of
+// times. The node's lock is held.
+func (f *fileSystem) recordAttr(n *node, h *handle, sized, timed bool, who session.Attribution, stamps [3]change.Stamp) {
 	before, middle, after := stamps[0], stamps[1], stamps[2]
-	if sized && before != middle {
-		f.recordWrite(n, after, who)
-		return
+	wrote := middle.Size != after.Size || !timed && middle.Mtime != after.Mtime // a handle, in between
+	switch {
+	case sized && before != middle:
+		f.recordWrite(n, h, after, who)
+		n.opened.dirty = wrote
+	case wrote || before.Size != middle.Size || before.Mtime != middle.Mtime:
+		n.opened.dirty = true
+	default:
+		f.touched(n, before, after)
 	}
-	if !sized && (before.Size != middle.Size || before.Mtime != middle.Mtime || middle.Size != after.Size) {
-		n.opened.dirty = true // a handle wrote in between
-	}
-	f.touched(n, before, after)
 }
 
-// touched records that attributes of n changed and its content did not. The node's lock is held.
+// lookBefore looks at n before its attributes are changed. What handles wrote so far is recorded first: it
+// would not be told from the change any more. The node's lock is held.
+func (f *fileSystem) lookBefore(n *node, d *worktree.Desc, st *worktree.Stat) error {
+	if len(n.opened.writing) > 0 {
+		f.recordChanged(n)
+	}
+	return f.tree.StatFD(d.FD(), st)
+}
+
+// touched records that attributes of n changed, where its content did not. The node's lock is held.
 func (f *fileSystem) touched(n *node, before, after change.Stamp) {
-	if before != after {
-		n.opened.attrChanged(before, after)
+	if n.opened.attrChanged(before, after) {
+		f.recordTouch(n, before, after)
+	}
+}
+
+// touchedOnly is touched for a change that sets neither size nor times. The node's lock is held.
+func (f *fileSystem) touchedOnly(n *node, before, after change.Stamp) {
+	if n.opened.contentKept(before, after) {
 		f.recordTouch(n, before, after)
 	}
 }
@@ -87,18 +106,22 @@ func (f *fileSystem) recordTouch(n *node, before, after change.Stamp) {
 	})
 }
 
-// recordChanged records what was changed through handles since the last look, and reports whether
-// there was anything. The node's lock is held.
-func (f *fileSystem) recordChanged(n *node) bool {
+// recordChanged records what was changed through handles since the last look, and has the kernel forget
+// what it was told of the file before. The node's lock is held.
+func (f *fileSystem) recordChanged(n *node) {
 	var st worktree.Stat
 	if n.opened.desc == nil || f.tree.StatFD(n.opened.desc.FD(), &st) != nil {
-		return false
+		return
 	}
-	defer n.opened.suspect()
+	defer n.opened.compared()
 	now := st.Stamp()
 	if now == n.opened.seen && !n.opened.dirty {
-		return false
+		return
 	}
-	f.recordWrite(n, now, n.opened.writer())
-	return true
+	h, who := n.opened.writer()
+	f.recordWrite(n, h, now, who)
+	if n.opened.cached {
+		n.opened.cached = false
+		f.notifier.attributes(n.id)
+	}
 }

@@ -61,6 +61,7 @@ func (f *fileSystem) keepable(p *place) {
 
 // removed tells the table and the recorder that the name is gone.
 func (f *fileSystem) removed(p *place) {
+	defer f.table.sweep()
 	n := f.table.find(p.st.ID())
 	last := p.st.Nlink <= 1
 	if n != nil {
@@ -115,8 +116,8 @@ func (f *fileSystem) touchedKept(n *node, p *place) {
 		return
 	}
 	if last {
-		n.opened.nameChanged(p.st.Stamp(), after.Stamp())
+		n.opened.contentKept(p.st.Stamp(), after.Stamp())
 		return
 	}
-	f.changedName(n, p.st.Stamp(), after.Stamp())
+	f.touchedOnly(n, p.st.Stamp(), after.Stamp())
 }

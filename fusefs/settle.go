@@ -1,13 +1,15 @@
 package fusefs
 
 import (
-	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"time"
 
 	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/session"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,20 +34,16 @@ func (o opener) gone() bool {
 	if o.tid == 0 {
 		return false
 	}
-	b, err := os.ReadFile("/proc/" + strconv.FormatUint(uint64(o.tid), 10) + "/stat")
+	p, _, err := session.ReadProcess(int(o.tid))
 	if err != nil {
-		return os.IsNotExist(err)
+		return errors.Is(err, session.ErrNotFound)
 	}
-	// The name of the program is in parentheses and may hold any; field 3 follows the last one.
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 20 {
-		return false
-	}
-	if state := fields[0][0]; state == 'Z' || state == 'X' {
+	if p.Start > o.at {
 		return true
 	}
-	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	return err == nil && start > o.at
+	// One that ended and was not waited for yet has no program any more.
+	_, err = os.Readlink("/proc/" + strconv.FormatUint(uint64(o.tid), 10) + "/exe")
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // settle is Mount.Settle.

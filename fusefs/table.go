@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"aimon.at/vfsd/backends/worktree"
@@ -27,7 +29,8 @@ type node struct {
 	// Guarded by table.mu.
 	lookups uint64 // what FORGET counts down
 	pins    int    // children's links and handles
-	links   []link // the last is the one last used
+	links   []link // the last is the one last looked up, made or renamed to
+	users   []*handle
 	cached  *cachedDir
 
 	opened opened
@@ -39,7 +42,8 @@ type table struct {
 	byID   map[uint64]*node
 	byFile map[change.FileID]*node
 	lastID uint64
-	gone   func(*node) // called under mu when a node leaves the table
+	left   []*node     // out of the table, for sweep
+	gone   func(*node) // is given what left the table
 }
 
 func newTable(root change.FileID, gone func(*node)) *table {
@@ -52,7 +56,17 @@ func newTable(root change.FileID, gone func(*node)) *table {
 	}
 }
 
-func (t *table) root() *node { return t.get(rootID) }
+// sweep gives what left the table to gone. The caller holds none of the locks: gone takes the node's own,
+// under which others ask for order.mu and mu.
+func (t *table) sweep() {
+	t.mu.Lock()
+	left := t.left
+	t.left = nil
+	t.mu.Unlock()
+	for _, n := range left {
+		t.gone(n)
+	}
+}
 
 // get returns the node of that id, nil where the kernel speaks of one that it forgot.
 func (t *table) get(id uint64) *node {
@@ -66,6 +80,13 @@ func (t *table) find(f change.FileID) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byFile[f]
+}
+
+// all returns the nodes that there are.
+func (t *table) all() []*node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.byID))
 }
 
 // enter returns the node for what was found under name in parent ("" for a nameless file) and
@@ -123,6 +144,7 @@ func (t *table) dropLink(n, parent *node, name string) {
 
 // forget takes away count of the kernel's lookups.
 func (t *table) forget(id, count uint64) {
+	defer t.sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.byID[id]
@@ -143,6 +165,40 @@ func (t *table) release(n *node) {
 	t.mu.Lock()
 	t.unpin(n)
 	t.mu.Unlock()
+	t.sweep()
+}
+
+// use pins the node of a handle that is open from now on, unuse ends that.
+func (t *table) use(h *handle) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.node.pins++
+	h.node.users = append(h.node.users, h)
+}
+
+func (t *table) unuse(h *handle) {
+	defer t.sweep()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.node.users = slices.DeleteFunc(h.node.users, func(u *handle) bool { return u == h })
+	t.unpin(h.node)
+}
+
+// moveLink makes to the name of n that from was, for the handles that were opened by it too.
+func (t *table) moveLink(n *node, from, to link, several bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	to.parent.pins++ // neither may go in between
+	n.pins++
+	t.dropLink(n, from.parent, from.name)
+	t.addLink(n, to.parent, to.name, several)
+	for _, h := range n.users {
+		if h.link == from {
+			h.link = to
+		}
+	}
+	to.parent.pins--
+	n.pins--
 }
 
 func (t *table) unpin(n *node) {
@@ -156,10 +212,10 @@ func (t *table) collect(n *node) {
 		return
 	}
 	delete(t.byID, n.id)
+	t.left = append(t.left, n)
 	if t.byFile[n.file] == n {
 		delete(t.byFile, n.file)
 	}
-	t.gone(n)
 	links := n.links
 	n.links = nil
 	for _, l := range links {

@@ -152,7 +152,8 @@ func (f *fileSystem) recordIntent(n *node) {
 	})
 }
 
-// touching runs a change of attributes alone and records that it was no more.
+// touching runs a change of attributes that sets neither size nor times, and records it where it was no
+// more than that.
 func (f *fileSystem) touching(n *node, d *worktree.Desc, do func() error) error {
 	if n.kind != sIFREG {
 		return do()
@@ -160,7 +161,7 @@ func (f *fileSystem) touching(n *node, d *worktree.Desc, do func() error) error 
 	n.opened.mu.Lock()
 	defer n.opened.mu.Unlock()
 	var before, after worktree.Stat
-	if err := f.tree.StatFD(d.FD(), &before); err != nil {
+	if err := f.lookBefore(n, d, &before); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
@@ -169,6 +170,6 @@ func (f *fileSystem) touching(n *node, d *worktree.Desc, do func() error) error 
 	if err := f.tree.StatFD(d.FD(), &after); err != nil {
 		return err
 	}
-	f.touched(n, before.Stamp(), after.Stamp())
+	f.touchedOnly(n, before.Stamp(), after.Stamp())
 	return nil
 }

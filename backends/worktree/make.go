@@ -47,51 +47,40 @@ func (t *Direct) Tmpfile(dir int, mode uint32, exclusive bool, o Owner) (*Desc, 
 
 // Mkdir makes a directory.
 func (t *Direct) Mkdir(dir int, name string, mode uint32, o Owner) error {
-	return t.makeNamed(dir, name, mode, o, unix.AT_REMOVEDIR, func() error {
-		return unix.Mkdirat(dir, name, mode&0o777)
+	return t.makeNamed(name, o, func() error {
+		return unix.Mkdirat(dir, name, mode&(unix.S_ISVTX|0o777))
 	})
 }
 
 // Mknod makes an empty regular file, a fifo or a socket. Devices are EPERM.
 func (t *Direct) Mknod(dir int, name string, mode uint32, o Owner) error {
 	switch mode & unix.S_IFMT {
-	case unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK, 0:
+	case unix.S_IFREG, 0:
+		d, err := t.Create(dir, name, mode, o)
+		d.Drop()
+		return err
+	case unix.S_IFIFO, unix.S_IFSOCK:
 	default:
 		return unix.EPERM
 	}
-	return t.makeNamed(dir, name, mode, o, 0, func() error {
-		return unix.Mknodat(dir, name, mode&(unix.S_IFMT|0o777), 0)
+	return t.makeNamed(name, o, func() error {
+		return unix.Mknodat(dir, name, mode&(unix.S_IFMT|0o7777), 0)
 	})
 }
 
 // Symlink makes a symbolic link with any text.
 func (t *Direct) Symlink(dir int, name, text string, o Owner) error {
-	return t.makeNamed(dir, name, 0o777, o, 0, func() error {
+	return t.makeNamed(name, o, func() error {
 		return unix.Symlinkat(text, dir, name)
 	})
 }
 
-// makeNamed runs make and gives the result its owner. Where that fails it is taken away again.
-func (t *Direct) makeNamed(dir int, name string, mode uint32, o Owner, remove int, make func() error) error {
+// makeNamed runs make for the owner.
+func (t *Direct) makeNamed(name string, o Owner, make func() error) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	if err := retry(make); err != nil {
-		return err
-	}
-	if o == t.self() && mode&special == 0 {
-		return nil
-	}
-	d, err := t.Handle(dir, name)
-	if err != nil {
-		return err
-	}
-	defer d.Drop()
-	if err := t.give(dir, d.fd, mode, o); err != nil {
-		unix.Unlinkat(dir, name, remove)
-		return err
-	}
-	return nil
+	return as(t.self(), o, make)
 }
 
 func (t *Direct) self() Owner {
@@ -131,9 +120,6 @@ func (t *Direct) addMode(fd int, bits uint32) error {
 	var st Stat
 	if err := t.StatFD(fd, &st); err != nil {
 		return err
-	}
-	if st.Type() == unix.S_IFLNK {
-		return nil
 	}
 	return t.Chmod(fd, uint32(st.Mode)&0o7777|bits)
 }
