@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
 )
 
@@ -92,6 +93,46 @@ func TestContent(t *testing.T) {
 	require.ErrorContains(t, err, "deleted")
 	_, err = b.library.Open(ctx, "nothing")
 	require.ErrorIs(t, err, session.ErrNotFound)
+}
+
+// A change of attributes is followed; one that a write may hide behind is not.
+func TestContentOfATouchedFile(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name  string
+		touch func(b *bench, s change.Stamp)
+		live  bool
+	}{
+		{"chmod", func(b *bench, _ change.Stamp) { b.tree.Chmod("/a") }, true},
+		{"setfattr", func(b *bench, _ change.Stamp) { require.NoError(t, b.tree.SetIntent("/a", []byte("yes"))) }, true},
+		{"link and unlink", func(b *bench, _ change.Stamp) { b.tree.Link("/a", "/b", by("B")); b.tree.Unlink("/b") }, true},
+		{"utimes to the same time", func(b *bench, s change.Stamp) { b.tree.Utimes("/a", s.Mtime) }, true},
+		{"utimes", func(b *bench, s change.Stamp) { b.tree.Utimes("/a", s.Mtime-1) }, false},
+		{"utimes and back", func(b *bench, s change.Stamp) {
+			b.tree.Utimes("/a", s.Mtime-1)
+			b.tree.Utimes("/a", s.Mtime)
+		}, false},
+		{"a write that is not seen, and utimes back", func(b *bench, s change.Stamp) {
+			b.tree.Behind(func() { b.tree.Write("/a", "2", by("B")) })
+			b.tree.Utimes("/a", s.Mtime)
+			b.tree.Chmod("/a")
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.tree.Write("/a", "1", by("A"))
+			b.end("A")
+			v := b.list(all)[0]
+			c.touch(b, v.Stamp)
+			got, err := b.library.Open(ctx, v.ID)
+			if !c.live {
+				require.ErrorIs(t, err, artifact.ErrGone)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, got.Close())
+		})
+	}
 }
 
 func TestContentOfAnOpenEntry(t *testing.T) {
