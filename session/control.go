@@ -62,8 +62,8 @@ type live struct {
 	window     map[string]*use // the open ones with OriginAPI
 	declared   int             // how many with OriginEnvironment are open or being begun
 
-	// ops is held for reading by every begin and end, and for writing by the removal of the session,
-	// so that no row is put after it.
+	// ops is held for reading by every begin and end (enter), and for writing by the removal of the
+	// session, so that no row is put after it.
 	ops sync.RWMutex
 }
 

@@ -18,8 +18,11 @@ func (c *Controller) EndExecution(ctx context.Context, caller Caller, sessionID,
 	if err != nil {
 		return Execution{}, err
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return Execution{}, err
+	}
+	defer leave()
 	if r := c.runOf(l, id); r != nil && r.wait(ctx) == nil {
 		return c.endRun(ctx, l, r, status)
 	}
