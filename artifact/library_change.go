@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	pathpkg "path"
 	"strings"
@@ -32,7 +33,28 @@ func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (V
 	return l.view(s, e), nil
 }
 
+// errNeedsExecution says that a file has no entry yet and where a new one is collected is not known.
+var errNeedsExecution = errors.New("needs an execution")
+
 func (r *Recorder) add(ctx context.Context, path, toolUseID string) (Entry, error) {
+	e, err := r.addIn(ctx, path, session.Attribution{})
+	if !errors.Is(err, errNeedsExecution) {
+		return e, err
+	}
+	// Without storing: this may wait for an end, which waits for storing in turn.
+	execution, err := r.cfg.Sessions.CollectInto(r.sessionID, toolUseID)
+	if err != nil {
+		return Entry{}, err
+	}
+	who := session.Attribution{Sureness: session.None, ExecutionID: execution}
+	if toolUseID != "" {
+		who.Sureness, who.ToolUseID = session.Declared, toolUseID
+	}
+	return r.addIn(ctx, path, who)
+}
+
+// addIn is errNeedsExecution where the entry has to be made and who names no execution.
+func (r *Recorder) addIn(ctx context.Context, path string, who session.Attribution) (Entry, error) {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	if err := r.flush(ctx); err != nil {
@@ -55,9 +77,10 @@ func (r *Recorder) add(ctx context.Context, path, toolUseID string) (Entry, erro
 		}
 	}
 	if !e.Final {
-		if e, err = r.byHand(e, toolUseID); err != nil {
-			return Entry{}, err
+		if who.ExecutionID == "" {
+			return Entry{}, errNeedsExecution
 		}
+		e = r.byHand(e, who)
 	}
 	e.Artifact, e.Reason, e.Removed = true, ReasonAdded, false
 	return r.putByHand(ctx, e)
@@ -95,20 +118,13 @@ func (r *Recorder) addOpen(e Entry) (Entry, bool) {
 	return last.snapshot(), true
 }
 
-// byHand completes the final entry of a file that nobody was seen writing.
-func (r *Recorder) byHand(e Entry, toolUseID string) (Entry, error) {
-	execution, err := r.cfg.Sessions.CollectInto(r.sessionID, toolUseID)
-	if err != nil {
-		return Entry{}, err
-	}
-	e.Who = session.Attribution{Sureness: session.None, ExecutionID: execution}
-	if toolUseID != "" {
-		e.Who.Sureness, e.Who.ToolUseID = session.Declared, toolUseID
-	}
+// byHand completes the final entry of a file that nobody was seen writing. Its number is not given to
+// another one where the Store fails: it may have it all the same.
+func (r *Recorder) byHand(e Entry, who session.Attribution) Entry {
 	now := r.now()
 	r.seq++
-	e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = ulid.Make().String(), true, r.seq, now, now
-	return e, nil
+	e.Who, e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = who, ulid.Make().String(), true, r.seq, now, now
+	return e
 }
 
 // putByHand writes a final entry and what it implies. storing is held.

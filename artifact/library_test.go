@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -269,4 +271,41 @@ func TestSessionWithoutAMount(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrConflict)
 	_, err = with.Remove(ctx, l.Views[0].ID)
 	require.NoError(t, err)
+}
+
+// lockedSessions are sessions of which one question takes a lock that ends hold while they collect.
+type lockedSessions struct {
+	artifact.Sessions
+	ops *sync.Mutex
+}
+
+func (s lockedSessions) CollectInto(sessionID, toolUseID string) (string, error) {
+	s.ops.Lock()
+	defer s.ops.Unlock()
+	return s.Sessions.CollectInto(sessionID, toolUseID)
+}
+
+func TestAddBesideAnEnd(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	ops := &sync.Mutex{}
+	r, err := artifact.NewRecorder(context.Background(), artifact.RecorderConfig{SessionID: "s1", Store: b.store, Tree: b.tree,
+		Sessions: lockedSessions{b.sessions, ops}, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	b.recorder = r
+	b.library.Attach("s1", r, b.tree)
+	b.tree.Write("/found", "1", by("A"))
+	ops.Lock()
+	added := make(chan error, 1)
+	go func() {
+		_, err := b.library.Add(context.Background(), "s1", "/found", "A")
+		added <- err
+	}()
+	for range 100 { // an end at any time meanwhile
+		require.NoError(t, r.Flush(context.Background()))
+		runtime.Gosched()
+	}
+	b.end("A")
+	ops.Unlock()
+	require.NoError(t, <-added)
 }
