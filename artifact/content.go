@@ -12,26 +12,34 @@ import (
 // Open returns the bytes of a final artifact, or of an open one as they stand. ErrGone where they
 // are replaced, deleted or lost. The caller closes it.
 func (l *Library) Open(ctx context.Context, id string) (Content, error) {
-	e, err := l.entry(ctx, id)
+	e, err := l.settled(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s := l.shelf(e.SessionID)
-	if s.recorder != nil {
-		// Changed attributes that wait for the index would make a final entry look replaced. Where
-		// the index cannot be written the bytes are still there to be served.
-		if err := s.recorder.Flush(ctx); err != nil {
-			l.log.Warn("cannot write to the index before a download", keyID, id, keyError, err)
-		}
-		if e, err = l.entry(ctx, id); err != nil {
-			return nil, err
-		}
-	}
 	v := l.view(s, e)
 	if v.State != Live {
 		return nil, goneError(v)
 	}
 	return l.openLive(s, v)
+}
+
+// settled returns an entry with everything that happened so far in the index: changed attributes that
+// wait for it would make a final entry look replaced, or still an artifact. Where the index cannot be
+// written the bytes are still there to be served.
+func (l *Library) settled(ctx context.Context, id string) (Entry, error) {
+	e, err := l.entry(ctx, id)
+	if err != nil {
+		return Entry{}, err
+	}
+	r := l.recorder(e.SessionID)
+	if r == nil {
+		return e, nil
+	}
+	if err := r.Flush(ctx); err != nil {
+		l.log.Warn("cannot write to the index before a download", keyID, id, keyError, err)
+	}
+	return l.entry(ctx, id)
 }
 
 func goneError(v View) error {
@@ -98,7 +106,7 @@ func (c *content) Verify() error {
 func (c *content) followed(stamp change.Stamp) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), factTimeout)
 	defer cancel()
-	if r := c.library.shelf(c.view.SessionID).recorder; r != nil && r.Flush(ctx) != nil {
+	if r := c.library.recorder(c.view.SessionID); r != nil && r.Flush(ctx) != nil {
 		return false
 	}
 	e, err := c.library.store.Entry(ctx, c.view.ID)

@@ -82,6 +82,13 @@ func (l *Library) shelf(sessionID string) *shelf {
 	return &shelf{tree: tree, rules: NewRules(tree, l.log)}
 }
 
+// recorder returns the live recorder of a session, nil for none.
+func (l *Library) recorder(sessionID string) *Recorder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live[sessionID].recorder
+}
+
 // recorders returns the live recorders.
 func (l *Library) recorders() []*Recorder {
 	l.mu.Lock()
@@ -113,7 +120,7 @@ func (l *Library) entry(ctx context.Context, id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if r := l.shelf(e.SessionID).recorder; r != nil && !e.Final {
+	if r := l.recorder(e.SessionID); r != nil && !e.Final {
 		// It was open in the index and not in memory: it went between the two looks, or its row is
 		// about to.
 		if err := r.Flush(ctx); err != nil {
@@ -224,11 +231,11 @@ func (l *Library) Versions(ctx context.Context, sessionID, path string) ([]View,
 // Finalise makes an entry final where it is not and returns it. An open entry's tool use may go
 // on: what it writes then is another entry.
 func (l *Library) Finalise(ctx context.Context, id string) (Entry, error) {
-	e, err := l.entry(ctx, id)
+	e, err := l.settled(ctx, id)
 	if err != nil || e.Final {
 		return e, err
 	}
-	r := l.shelf(e.SessionID).recorder
+	r := l.recorder(e.SessionID)
 	if r == nil {
 		return Entry{}, fmt.Errorf("artifact %s is not final and its session has no live mount: mount it first: %w", id, session.ErrConflict)
 	}

@@ -141,7 +141,8 @@ func (r *Recorder) putByHand(ctx context.Context, e Entry) (Entry, error) {
 	return r.cfg.Store.Entry(ctx, e.ID)
 }
 
-// Remove takes an entry out of the artifacts. Its file and its record stay.
+// Remove takes an entry out of the artifacts, durably. Its file and its record stay; its links are good
+// for nothing (Tokens.Redeem), while Open goes on giving its bytes to who may see it.
 func (l *Library) Remove(ctx context.Context, id string) (View, error) {
 	e, err := l.entry(ctx, id)
 	if err != nil {
@@ -153,6 +154,9 @@ func (l *Library) Remove(ctx context.Context, id string) (View, error) {
 	} else {
 		e.Removed = true
 		err = l.store.Apply(ctx, []Mutation{{Put: &e}})
+	}
+	if err == nil {
+		err = l.store.Sync()
 	}
 	if err != nil {
 		return View{}, fmt.Errorf("remove artifact %s: %w", id, err)
