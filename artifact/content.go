@@ -17,11 +17,12 @@ func (l *Library) Open(ctx context.Context, id string) (Content, error) {
 		return nil, err
 	}
 	s := l.shelf(e.SessionID)
-	v := l.view(s, e)
-	if v.State != Live {
-		return nil, goneError(v)
+	c, err := l.openLive(s, l.view(s, e))
+	if err != nil {
+		s.close()
+		return nil, err
 	}
-	return l.openLive(s, v)
+	return c, nil
 }
 
 // settled returns an entry with everything that happened so far in the index: changed attributes that
@@ -52,7 +53,11 @@ func goneError(v View) error {
 	return fmt.Errorf("%w: lost: artifact %s: %s", ErrGone, v.ID, v.LostReason)
 }
 
-func (l *Library) openLive(s *shelf, v View) (Content, error) {
+// openLive opens what v shows. The content closes s.
+func (l *Library) openLive(s *shelf, v View) (*content, error) {
+	if v.State != Live {
+		return nil, goneError(v)
+	}
 	f, err := s.tree.Open(v.Path())
 	if err != nil {
 		return nil, fmt.Errorf("%w: artifact %s: %w", ErrGone, v.ID, err)
@@ -67,22 +72,27 @@ func (l *Library) openLive(s *shelf, v View) (Content, error) {
 	if !v.Final {
 		v.MimeType = sniff(f, v.Path())
 	}
-	return &content{SectionReader: io.NewSectionReader(f, 0, stamp.Size), file: f, view: v, library: l}, nil
+	return &content{SectionReader: io.NewSectionReader(f, 0, stamp.Size), file: f, shelf: s, view: v, library: l}, nil
 }
 
 // content is an open file of a tree that is checked against what it was when opened.
 type content struct {
 	*io.SectionReader
 	file    File
+	shelf   *shelf
 	view    View
 	library *Library
 }
 
-func (c *content) Close() error        { return c.file.Close() }
 func (c *content) View() View          { return c.view }
 func (c *content) Size() int64         { return c.view.Stamp.Size }
 func (c *content) ModTime() time.Time  { return time.Unix(0, c.view.Stamp.Mtime).UTC() }
 func (c *content) Stamp() change.Stamp { return c.view.Stamp }
+
+func (c *content) Close() error {
+	defer c.shelf.close()
+	return c.file.Close()
+}
 
 // Verify reports ErrGone where the file is not what it was when opened. A change of attributes
 // alone, which the record of a final artifact follows, is none.

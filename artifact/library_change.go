@@ -22,6 +22,7 @@ func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (V
 		return View{}, fmt.Errorf("%w path %q: give a file's path from the mount's root", session.ErrInvalid, path)
 	}
 	s := l.shelf(sessionID)
+	defer s.close()
 	if s.recorder == nil {
 		return View{}, fmt.Errorf("session %s has no live mount: mount it to add artifacts: %w", sessionID, session.ErrConflict)
 	}
@@ -149,6 +150,7 @@ func (l *Library) Remove(ctx context.Context, id string) (View, error) {
 		return View{}, err
 	}
 	s := l.shelf(e.SessionID)
+	defer s.close()
 	if s.recorder != nil {
 		e, err = s.recorder.remove(ctx, id)
 	} else {

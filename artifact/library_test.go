@@ -260,7 +260,11 @@ func TestSessionWithoutAMount(t *testing.T) {
 	_, err = bare.Open(ctx, l.Views[0].ID)
 	require.ErrorIs(t, err, artifact.ErrGone)
 
-	with := artifact.NewLibrary(b.store, b.sessions, func(string) (artifact.Tree, error) { return b.tree, nil }, slog.New(slog.DiscardHandler))
+	open := 0
+	with := artifact.NewLibrary(b.store, b.sessions, func(string) (artifact.Tree, func(), error) {
+		open++
+		return b.tree, func() { open-- }, nil
+	}, slog.New(slog.DiscardHandler))
 	l, err = with.List(ctx, artifact.ListQuery{SessionID: "s1"})
 	require.NoError(t, err)
 	require.Len(t, l.Views, 2)
@@ -269,8 +273,16 @@ func TestSessionWithoutAMount(t *testing.T) {
 	require.NoError(t, c.Close())
 	_, err = with.Finalise(ctx, l.Views[1].ID)
 	require.ErrorIs(t, err, session.ErrConflict)
+	_, err = with.Show(ctx, l.Views[0].ID)
+	require.NoError(t, err)
+	_, err = with.Versions(ctx, "s1", "/final")
+	require.NoError(t, err)
 	_, err = with.Remove(ctx, l.Views[0].ID)
 	require.NoError(t, err)
+	b.tree.Unlink("/final")
+	_, err = with.Open(ctx, l.Views[0].ID)
+	require.ErrorIs(t, err, artifact.ErrGone)
+	require.Zero(t, open, "trees that are not closed")
 }
 
 // lockedSessions are sessions of which one question takes a lock that ends hold while they collect.
