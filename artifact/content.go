@@ -70,7 +70,7 @@ func (l *Library) openLive(s *shelf, v View) (*content, error) {
 	}
 	v.Stamp = stamp
 	if !v.Final {
-		v.MimeType = sniff(f, v.Path())
+		v.MimeType = sniff(f, stamp.Size, v.Path())
 	}
 	return &content{SectionReader: io.NewSectionReader(f, 0, stamp.Size), file: f, shelf: s, view: v, library: l}, nil
 }

@@ -94,8 +94,9 @@ func (r *Recorder) statEntry(path string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: %w", session.ErrNotFound, err)
 	}
 	defer f.Close()
-	e := Entry{SessionID: r.sessionID, Names: []string{path}, OpenAtEnd: f.Writable(), MimeType: sniff(f, path)}
+	e := Entry{SessionID: r.sessionID, Names: []string{path}, OpenAtEnd: f.Writable()}
 	e.File, e.Stamp, err = f.Stat()
+	e.MimeType = sniff(f, e.Stamp.Size, path)
 	return e, err
 }
 
