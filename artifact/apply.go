@@ -142,9 +142,6 @@ func (r *Recorder) applyUnlink(e change.Event) {
 				r.open.lose(n)
 			}
 		}
-	} else {
-		// The inode's link count went down, which moves its ctime and not its content.
-		r.touch(e.File, e.Before, e.Stamp)
 	}
 	if n := r.open.names.find(e.Path); n != nil && n.file != nil {
 		r.open.lose(n)

@@ -16,8 +16,9 @@ import (
 
 // Bounds of what is done for final entries below a directory that is renamed.
 const (
-	// maxCarried is how many artifacts a rename carries along. What is beyond stays where it was
-	// recorded and is shown as deleted.
+	// maxCarried is how many artifacts the renames of one flush carry along together. What is beyond
+	// stays where it was recorded and is shown as deleted: each costs an index read and a look at its
+	// file, and to rename a directory to and fro costs whoever does it nothing.
 	maxCarried = 10_000
 	// maxMoves is how many renames wait. What one beyond would have carried is shown as deleted.
 	maxMoves = 1000
@@ -56,7 +57,7 @@ func (r *Recorder) carryLater(e change.Event, from, to string) {
 // into and the moves that are left where it fails. storing is held.
 func (r *Recorder) carryAll(ctx context.Context, moves []dirMove) (carried int, left []dirMove, err error) {
 	for i := range moves {
-		n, err := r.carry(ctx, moves[i:])
+		n, err := r.carry(ctx, moves[i:], maxCarried-carried)
 		if err != nil {
 			return carried, moves[i:], err
 		}
@@ -65,19 +66,19 @@ func (r *Recorder) carryAll(ctx context.Context, moves []dirMove) (carried int, 
 	return carried, nil, nil
 }
 
-// carry makes the entries for the first of moves, which the others followed.
-func (r *Recorder) carry(ctx context.Context, moves []dirMove) (int, error) {
-	if r.seq == 0 {
+// carry makes the entries for the first of moves, which the others followed: at most that many.
+func (r *Recorder) carry(ctx context.Context, moves []dirMove, most int) (int, error) {
+	if r.seq == 0 || most == 0 {
 		return 0, nil
 	}
 	m := moves[0]
-	found, err := r.cfg.Store.ArtifactsBelow(ctx, r.sessionID, m.from, maxCarried+1)
+	found, err := r.cfg.Store.ArtifactsBelow(ctx, r.sessionID, m.from, most+1)
 	if err != nil {
 		return 0, fmt.Errorf("look up artifacts below a renamed directory: %w", err)
 	}
-	if len(found) > maxCarried {
-		r.log.Warn("a renamed directory has too many artifacts: some are shown as deleted", "most", maxCarried)
-		found = found[:maxCarried]
+	if len(found) > most {
+		r.log.Warn("renamed directories have too many artifacts: some are shown as deleted", "most", maxCarried)
+		found = found[:most]
 	}
 	slices.SortFunc(found, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := range found {

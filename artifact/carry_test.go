@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -118,13 +119,24 @@ func TestRenamedDirectoryIsTriedAgain(t *testing.T) {
 	b.close(t)
 }
 
+// What the renames of one flush carry is bounded together.
 func TestRenamedDirectoryIsBounded(t *testing.T) {
-	b := newBench(t)
-	const most = 10_000
-	for i := range most + 7 {
-		b.tree.Write(fmt.Sprintf("/out/%d.csv", i), "1", by("A"))
-	}
-	b.end("A")
-	b.tree.RenameDir("/out", "/report", by("B"))
-	require.Len(t, b.list(artifact.ListQuery{}), most)
+	synctest.Test(t, func(t *testing.T) { // nothing is flushed but by the test
+		const most = 10_000
+		b := newFaultBench(t)
+		defer b.close(t)
+		for i := range most - 3 {
+			b.tree.Write(fmt.Sprintf("/out/%d.csv", i), "1", by("A"))
+		}
+		for i := range 10 {
+			b.tree.Write(fmt.Sprintf("/more/%d.csv", i), "1", by("A"))
+		}
+		require.NoError(t, b.FinishToolUse(t.Context(), b.sessions.EndTool("A")))
+		b.tree.RenameDir("/out", "/report", by("B"))
+		b.tree.RenameDir("/more", "/less", by("B"))
+		require.NoError(t, b.Flush(t.Context()))
+		open, err := b.store.OpenEntries(t.Context(), "s1")
+		require.NoError(t, err)
+		require.Len(t, open, most)
+	})
 }

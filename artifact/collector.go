@@ -62,13 +62,33 @@ func (r *Recorder) Mark(ctx context.Context, e session.Execution) (uint64, error
 	executions := append(r.cfg.Sessions.Forks(r.sessionID, e.ID), e.ID)
 	over := func(o *openEntry) bool { return slices.Contains(executions, o.key.execution) && !r.inProgress(o) }
 	r.settleFor(ctx, over)
-	err := r.finish(ctx, over)
+	err := r.finishUnsynced(ctx, over)
+	var mark uint64
+	if err == nil {
+		mark, err = r.lastStored(ctx)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("mark execution %q: %w", e.ID, err)
 	}
+	return mark, nil
+}
+
+// lastStored makes everything that is final durable and returns the greatest number among it. A number
+// that the Store does not know would be given again after a crash.
+func (r *Recorder) lastStored(ctx context.Context) (uint64, error) {
 	r.storing.Lock()
 	defer r.storing.Unlock()
-	return r.seq, nil
+	if err := r.flush(ctx); err != nil {
+		return 0, err
+	}
+	last, err := r.cfg.Store.LastSeq(ctx, r.sessionID)
+	if err != nil {
+		return 0, fmt.Errorf("read the last sequence number: %w", err)
+	}
+	if err := r.cfg.Store.Sync(); err != nil {
+		return 0, fmt.Errorf("sync the index: %w", err)
+	}
+	return last, nil
 }
 
 // inProgress reports whether the entry's tool use is open. No lock is held.

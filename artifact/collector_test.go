@@ -397,7 +397,6 @@ func TestUnlinkOfAnotherNameOfAFinalEntry(t *testing.T) {
 	b.end("A")
 	require.Equal(t, []string{"/c A live"}, b.paths(all))
 	v := b.list(all)[0]
-	// A mount may say with the unlink what the file was like, or after it by a Touch.
 	b.recorder.Record(change.Event{Kind: change.Unlink, File: v.File, Path: "/x", Stamp: v.Stamp})
 	b.tree.Chmod("/c")
 	require.Equal(t, []string{"/c A live"}, b.paths(all))

@@ -12,26 +12,35 @@ import (
 // Open returns the bytes of a final artifact, or of an open one as they stand. ErrGone where they
 // are replaced, deleted or lost. The caller closes it.
 func (l *Library) Open(ctx context.Context, id string) (Content, error) {
-	e, err := l.entry(ctx, id)
+	e, err := l.settled(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s := l.shelf(e.SessionID)
-	if s.recorder != nil {
-		// Changed attributes that wait for the index would make a final entry look replaced. Where
-		// the index cannot be written the bytes are still there to be served.
-		if err := s.recorder.Flush(ctx); err != nil {
-			l.log.Warn("cannot write to the index before a download", keyID, id, keyError, err)
-		}
-		if e, err = l.entry(ctx, id); err != nil {
-			return nil, err
-		}
+	c, err := l.openLive(s, l.view(s, e))
+	if err != nil {
+		s.close()
+		return nil, err
 	}
-	v := l.view(s, e)
-	if v.State != Live {
-		return nil, goneError(v)
+	return c, nil
+}
+
+// settled returns an entry with everything that happened so far in the index: changed attributes that
+// wait for it would make a final entry look replaced, or still an artifact. Where the index cannot be
+// written the bytes are still there to be served.
+func (l *Library) settled(ctx context.Context, id string) (Entry, error) {
+	e, err := l.entry(ctx, id)
+	if err != nil {
+		return Entry{}, err
 	}
-	return l.openLive(s, v)
+	r := l.recorder(e.SessionID)
+	if r == nil {
+		return e, nil
+	}
+	if err := r.Flush(ctx); err != nil {
+		l.log.Warn("cannot write to the index before a download", keyID, id, keyError, err)
+	}
+	return l.entry(ctx, id)
 }
 
 func goneError(v View) error {
@@ -44,7 +53,11 @@ func goneError(v View) error {
 	return fmt.Errorf("%w: lost: artifact %s: %s", ErrGone, v.ID, v.LostReason)
 }
 
-func (l *Library) openLive(s *shelf, v View) (Content, error) {
+// openLive opens what v shows. The content closes s.
+func (l *Library) openLive(s *shelf, v View) (*content, error) {
+	if v.State != Live {
+		return nil, goneError(v)
+	}
 	f, err := s.tree.Open(v.Path())
 	if err != nil {
 		return nil, fmt.Errorf("%w: artifact %s: %w", ErrGone, v.ID, err)
@@ -57,24 +70,29 @@ func (l *Library) openLive(s *shelf, v View) (Content, error) {
 	}
 	v.Stamp = stamp
 	if !v.Final {
-		v.MimeType = sniff(f, v.Path())
+		v.MimeType = sniff(f, stamp.Size, v.Path())
 	}
-	return &content{SectionReader: io.NewSectionReader(f, 0, stamp.Size), file: f, view: v, library: l}, nil
+	return &content{SectionReader: io.NewSectionReader(f, 0, stamp.Size), file: f, shelf: s, view: v, library: l}, nil
 }
 
 // content is an open file of a tree that is checked against what it was when opened.
 type content struct {
 	*io.SectionReader
 	file    File
+	shelf   *shelf
 	view    View
 	library *Library
 }
 
-func (c *content) Close() error        { return c.file.Close() }
 func (c *content) View() View          { return c.view }
 func (c *content) Size() int64         { return c.view.Stamp.Size }
 func (c *content) ModTime() time.Time  { return time.Unix(0, c.view.Stamp.Mtime).UTC() }
 func (c *content) Stamp() change.Stamp { return c.view.Stamp }
+
+func (c *content) Close() error {
+	defer c.shelf.close()
+	return c.file.Close()
+}
 
 // Verify reports ErrGone where the file is not what it was when opened. A change of attributes
 // alone, which the record of a final artifact follows, is none.
@@ -98,7 +116,7 @@ func (c *content) Verify() error {
 func (c *content) followed(stamp change.Stamp) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), factTimeout)
 	defer cancel()
-	if r := c.library.shelf(c.view.SessionID).recorder; r != nil && r.Flush(ctx) != nil {
+	if r := c.library.recorder(c.view.SessionID); r != nil && r.Flush(ctx) != nil {
 		return false
 	}
 	e, err := c.library.store.Entry(ctx, c.view.ID)

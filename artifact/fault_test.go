@@ -278,3 +278,22 @@ func TestListingWhileTheIndexCannotBeWritten(t *testing.T) {
 		b.close(t)
 	})
 }
+
+// A mark counts no number that the Store does not know.
+func TestMarkBesideAStoreThatFails(t *testing.T) {
+	b := newFaultBench(t)
+	defer b.close(t)
+	library := artifact.NewLibrary(b.store, b.sessions, nil, slog.New(slog.DiscardHandler))
+	library.Attach("s1", b.Recorder, b.tree)
+	b.tree.Behind(func() { b.tree.Write("/found", "1", by("A")) })
+	b.store.set(errors.New("no space left on device"), nil)
+	_, err := library.Add(t.Context(), "s1", "/found", "A")
+	require.ErrorContains(t, err, "no space left")
+	b.store.set(nil, nil)
+	x, _ := b.sessions.ExecutionOf("s1", "e1")
+	mark, err := b.Mark(t.Context(), x)
+	require.NoError(t, err)
+	last, err := b.store.LastSeq(t.Context(), "s1")
+	require.NoError(t, err)
+	require.Equal(t, last, mark)
+}

@@ -147,7 +147,7 @@ func (r *Recorder) lookAt(e *Entry, name string) error {
 	if id != e.File {
 		return fmt.Errorf("%w: its name is another file's", fs.ErrNotExist)
 	}
-	e.Stamp, e.OpenAtEnd, e.MimeType = stamp, writable, sniff(f, name)
+	e.Stamp, e.OpenAtEnd, e.MimeType = stamp, writable, sniff(f, stamp.Size, name)
 	i := slices.Index(e.Names, name)
 	e.Names = append(slices.Delete(slices.Clone(e.Names), i, i+1), name)
 	return nil

@@ -34,3 +34,9 @@ func (t *ignoreTree) ReadRoot(_ string, limit int64) ([]byte, error) {
 	}
 	return []byte(*t.text), nil
 }
+
+func ignores(rules []ignoreRule, path string) bool {
+	g := ignored{rules, map[string]bool{}}
+	yes, _ := g.excludes(path)
+	return yes
+}

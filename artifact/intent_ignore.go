@@ -62,6 +62,8 @@ type ignoreRule struct {
 	pattern gitignore.Pattern
 	whole   bool // matches the path from the root; else the last element alone
 	below   bool // ends in /**: matches at any depth below
+	cost    int  // bytes of the line
+	stars   int  // 1 where there is a star, which tries every place in a name; else 0
 }
 
 // parseIgnore reads gitignore syntax; all is false where there were more patterns than are kept.
@@ -78,33 +80,72 @@ func parseIgnore(text string) (rules []ignoreRule, all bool) {
 			pattern: gitignore.ParsePattern(line, nil),
 			whole:   strings.Contains(strings.TrimSuffix(strings.TrimRight(line, " "), "/"), "/"),
 			below:   strings.HasSuffix(line, "/**"),
+			cost:    len(line),
+			stars:   min(1, strings.Count(line, "*")),
 		})
 	}
 	return rules, true
 }
 
-// ignores reports whether the file at path is excluded, by git's rule: the last pattern that
-// matches decides, and below an excluded directory nothing can be included again.
-func ignores(rules []ignoreRule, path string) bool {
-	if len(rules) == 0 {
-		return false
-	}
-	elements := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for n := 1; n <= len(elements); n++ {
-		if lastMatch(rules, elements[:n], n < len(elements)) == gitignore.Exclude {
-			return true
-		}
-	}
-	return false
+// maxIgnoreWork bounds what one decision costs, in bytes of patterns times bytes of names: some
+// milliseconds. Patterns that it does not reach are not applied.
+const maxIgnoreWork = 4 << 20
+
+// ignored matches many files of one tree by git's rule: the last pattern that matches decides, and below
+// an excluded directory nothing can be included again. Each directory is matched once.
+type ignored struct {
+	rules []ignoreRule
+	dirs  map[string]bool // whether a directory is excluded
 }
 
-func lastMatch(rules []ignoreRule, elements []string, isDir bool) gitignore.MatchResult {
-	for i := len(rules) - 1; i >= 0; i-- {
+// excludes reports whether the file at path is excluded; all is false where that was too much work to
+// tell.
+func (g *ignored) excludes(path string) (yes, all bool) {
+	if len(g.rules) == 0 {
+		return false, true
+	}
+	elements := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	work := maxIgnoreWork
+	end := 0 // of the directory in path
+	for n := 1; n < len(elements); n++ {
+		end += 1 + len(elements[n-1])
+		dir := path[:end]
+		yes, known := g.dirs[dir]
+		if !known {
+			yes = lastMatch(g.rules, elements[:n], true, &work) == gitignore.Exclude
+			g.dirs[dir] = yes
+		}
+		if yes {
+			return true, true
+		}
+	}
+	yes = lastMatch(g.rules, elements, false, &work) == gitignore.Exclude
+	return yes, work > 0
+}
+
+func lastMatch(rules []ignoreRule, elements []string, isDir bool, work *int) gitignore.MatchResult {
+	size := 0
+	for _, e := range elements {
+		size += len(e) + 1
+	}
+	for i := len(rules) - 1; i >= 0 && *work > 0; i-- {
+		*work -= rules[i].work(elements, size)
 		if m := rules[i].match(elements, isDir); m != gitignore.NoMatch {
 			return m
 		}
 	}
 	return gitignore.NoMatch
+}
+
+// work is the most that match may cost; size is the length of elements in bytes.
+func (r ignoreRule) work(elements []string, size int) int {
+	switch {
+	case !r.whole:
+		return r.cost * (1 + len(elements[len(elements)-1])*r.stars)
+	case r.stars == 0:
+		return 2 * r.cost
+	}
+	return 2 * r.cost * size
 }
 
 // match matches this very file or directory. The library's pattern also matches what lies below a

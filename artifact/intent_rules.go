@@ -47,7 +47,7 @@ func (r *Rules) Decide(path string, toolUse *bool, standard bool) Decision {
 // once. It is used by one goroutine.
 type pass struct {
 	rules     *Rules
-	ignored   []ignoreRule
+	ignored   ignored
 	dirs      map[string]*bool // the attribute that holds below a directory
 	standards map[string]bool  // the default by execution, as far as it was asked for
 }
@@ -55,7 +55,7 @@ type pass struct {
 func (r *Rules) pass() *pass {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &pass{rules: r, ignored: r.ignore.current(), dirs: map[string]*bool{}, standards: map[string]bool{}}
+	return &pass{rules: r, ignored: ignored{r.ignore.current(), map[string]bool{}}, dirs: map[string]*bool{}, standards: map[string]bool{}}
 }
 
 func (p *pass) decide(name string, toolUse *bool, standard bool) Decision {
@@ -64,9 +64,17 @@ func (p *pass) decide(name string, toolUse *bool, standard bool) Decision {
 		own:       p.rules.attribute(name),
 		toolUse:   toolUse,
 		directory: p.directory(path.Dir(name)),
-		ignored:   func(name string) bool { return ignores(p.ignored, name) },
+		ignored:   p.excludes,
 		standard:  standard,
 	})
+}
+
+func (p *pass) excludes(name string) bool {
+	yes, all := p.ignored.excludes(name)
+	if !all {
+		p.rules.complain(ignoreFilePath, "the patterns are too much work: some are not applied")
+	}
+	return yes
 }
 
 // directory returns the attribute of the nearest directory from dir upwards that has one.

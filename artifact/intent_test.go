@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -133,4 +134,24 @@ func TestIgnoreFileIsParsedWhenItChanged(t *testing.T) {
 	require.Empty(t, f.current(), "too large: not applied")
 	tree.text = nil
 	require.Empty(t, f.current())
+}
+
+// A decision ends soon, whatever the patterns and however deep the file; usual ones are all applied.
+func TestIgnoreIsBounded(t *testing.T) {
+	deep := strings.Repeat("/"+strings.Repeat("a", 200), 1000)
+	hostile, _ := parseIgnore(strings.Repeat("**/"+strings.Repeat("*a", 10)+"b/x\n", maxIgnorePatterns))
+	g := ignored{hostile, map[string]bool{}}
+	began := time.Now()
+	yes, all := g.excludes(deep)
+	require.False(t, yes)
+	require.False(t, all)
+	require.Less(t, time.Since(began), 2*time.Second)
+
+	usual, _ := parseIgnore("/first\n" + strings.Repeat("**/some/dir*/*.ext\n*.log\nbuild/\n", 100))
+	g = ignored{usual, map[string]bool{}}
+	yes, all = g.excludes("/src" + strings.Repeat("/directory", 8) + "/file.txt")
+	require.False(t, yes)
+	require.True(t, all)
+	yes, _ = g.excludes("/first")
+	require.True(t, yes)
 }

@@ -21,14 +21,14 @@ type Library struct {
 	source   Source
 	log      *slog.Logger
 
-	mu    sync.Mutex       // guards all below
-	live  map[string]shelf // by session
-	cache map[string]Tree  // what source gave, until the session is attached
+	mu   sync.Mutex       // guards all below
+	live map[string]shelf // by session
 }
 
 // Source opens the tree that a session's last mount served, for sessions without a live one. It
-// is session.ErrNotFound or another error where that cannot be had.
-type Source func(sessionID string) (Tree, error)
+// is session.ErrNotFound or another error where that cannot be had. The tree is opened for one call,
+// which ends with done: an open tree holds descriptors and its file system.
+type Source func(sessionID string) (tree Tree, done func(), err error)
 
 // shelf is where one session's entries and files are. Each call that shows entries has its own.
 type shelf struct {
@@ -37,13 +37,21 @@ type shelf struct {
 	rules    *Rules
 	reason   string // why there is no tree
 	pass     *pass  // over rules, made when the first open entry is evaluated
+	done     func() // closes tree where it was opened for this call; nil otherwise
+}
+
+// close ends the use of a shelf.
+func (s *shelf) close() {
+	if s.done != nil {
+		s.done()
+	}
 }
 
 // NewLibrary returns a library without attached sessions. source may be nil: the files of a
 // session are lost then while it has no live mount.
 func NewLibrary(store Store, sessions Sessions, source Source, log *slog.Logger) *Library {
 	return &Library{store: store, sessions: sessions, source: source, log: log,
-		live: map[string]shelf{}, cache: map[string]Tree{}}
+		live: map[string]shelf{}}
 }
 
 // Attach makes a live mount's recorder and tree known.
@@ -51,7 +59,6 @@ func (l *Library) Attach(sessionID string, r *Recorder, tree Tree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live[sessionID] = shelf{recorder: r, tree: tree, rules: r.rules}
-	delete(l.cache, sessionID)
 }
 
 // Detach forgets them. Call it before the recorder is closed.
@@ -61,25 +68,29 @@ func (l *Library) Detach(sessionID string) {
 	delete(l.live, sessionID)
 }
 
-// shelf returns where the session's entries and files are.
+// shelf returns where the session's entries and files are. Whoever asked closes it.
 func (l *Library) shelf(sessionID string) *shelf {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.live[sessionID]; ok {
+	s, ok := l.live[sessionID]
+	l.mu.Unlock()
+	switch {
+	case ok:
 		return &s
-	}
-	tree, ok := l.cache[sessionID]
-	if !ok && l.source != nil {
-		var err error
-		if tree, err = l.source(sessionID); err != nil {
-			return &shelf{reason: "the session has no live mount, and its source cannot be opened: " + reasonOf(err)}
-		}
-		l.cache[sessionID] = tree
-	}
-	if tree == nil {
+	case l.source == nil:
 		return &shelf{reason: "the session has no live mount"}
 	}
-	return &shelf{tree: tree, rules: NewRules(tree, l.log)}
+	tree, done, err := l.source(sessionID)
+	if err != nil {
+		return &shelf{reason: "the session has no live mount, and its source cannot be opened: " + reasonOf(err)}
+	}
+	return &shelf{tree: tree, rules: NewRules(tree, l.log), done: done}
+}
+
+// recorder returns the live recorder of a session, nil for none.
+func (l *Library) recorder(sessionID string) *Recorder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live[sessionID].recorder
 }
 
 // recorders returns the live recorders.
@@ -99,7 +110,9 @@ func (l *Library) Show(ctx context.Context, id string) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return l.view(l.shelf(e.SessionID), e), nil
+	s := l.shelf(e.SessionID)
+	defer s.close()
+	return l.view(s, e), nil
 }
 
 // entry returns an entry as it is recorded now, with everything that happened so far.
@@ -113,7 +126,7 @@ func (l *Library) entry(ctx context.Context, id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if r := l.shelf(e.SessionID).recorder; r != nil && !e.Final {
+	if r := l.recorder(e.SessionID); r != nil && !e.Final {
 		// It was open in the index and not in memory: it went between the two looks, or its row is
 		// about to.
 		if err := r.Flush(ctx); err != nil {
@@ -203,6 +216,7 @@ func (l *Library) evaluate(s *shelf, v *View, stamp change.Stamp) {
 // Versions returns the final artifacts of a path, oldest first, removed ones too.
 func (l *Library) Versions(ctx context.Context, sessionID, path string) ([]View, error) {
 	s := l.shelf(sessionID)
+	defer s.close()
 	if s.recorder != nil {
 		if err := s.recorder.Flush(ctx); err != nil {
 			return nil, err
@@ -224,11 +238,11 @@ func (l *Library) Versions(ctx context.Context, sessionID, path string) ([]View,
 // Finalise makes an entry final where it is not and returns it. An open entry's tool use may go
 // on: what it writes then is another entry.
 func (l *Library) Finalise(ctx context.Context, id string) (Entry, error) {
-	e, err := l.entry(ctx, id)
+	e, err := l.settled(ctx, id)
 	if err != nil || e.Final {
 		return e, err
 	}
-	r := l.shelf(e.SessionID).recorder
+	r := l.recorder(e.SessionID)
 	if r == nil {
 		return Entry{}, fmt.Errorf("artifact %s is not final and its session has no live mount: mount it first: %w", id, session.ErrConflict)
 	}

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	pathpkg "path"
 	"strings"
@@ -21,6 +22,7 @@ func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (V
 		return View{}, fmt.Errorf("%w path %q: give a file's path from the mount's root", session.ErrInvalid, path)
 	}
 	s := l.shelf(sessionID)
+	defer s.close()
 	if s.recorder == nil {
 		return View{}, fmt.Errorf("session %s has no live mount: mount it to add artifacts: %w", sessionID, session.ErrConflict)
 	}
@@ -32,7 +34,28 @@ func (l *Library) Add(ctx context.Context, sessionID, path, toolUseID string) (V
 	return l.view(s, e), nil
 }
 
+// errNeedsExecution says that a file has no entry yet and where a new one is collected is not known.
+var errNeedsExecution = errors.New("needs an execution")
+
 func (r *Recorder) add(ctx context.Context, path, toolUseID string) (Entry, error) {
+	e, err := r.addIn(ctx, path, session.Attribution{})
+	if !errors.Is(err, errNeedsExecution) {
+		return e, err
+	}
+	// Without storing: this may wait for an end, which waits for storing in turn.
+	execution, err := r.cfg.Sessions.CollectInto(r.sessionID, toolUseID)
+	if err != nil {
+		return Entry{}, err
+	}
+	who := session.Attribution{Sureness: session.None, ExecutionID: execution}
+	if toolUseID != "" {
+		who.Sureness, who.ToolUseID = session.Declared, toolUseID
+	}
+	return r.addIn(ctx, path, who)
+}
+
+// addIn is errNeedsExecution where the entry has to be made and who names no execution.
+func (r *Recorder) addIn(ctx context.Context, path string, who session.Attribution) (Entry, error) {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	if err := r.flush(ctx); err != nil {
@@ -55,9 +78,10 @@ func (r *Recorder) add(ctx context.Context, path, toolUseID string) (Entry, erro
 		}
 	}
 	if !e.Final {
-		if e, err = r.byHand(e, toolUseID); err != nil {
-			return Entry{}, err
+		if who.ExecutionID == "" {
+			return Entry{}, errNeedsExecution
 		}
+		e = r.byHand(e, who)
 	}
 	e.Artifact, e.Reason, e.Removed = true, ReasonAdded, false
 	return r.putByHand(ctx, e)
@@ -70,8 +94,9 @@ func (r *Recorder) statEntry(path string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: %w", session.ErrNotFound, err)
 	}
 	defer f.Close()
-	e := Entry{SessionID: r.sessionID, Names: []string{path}, OpenAtEnd: f.Writable(), MimeType: sniff(f, path)}
+	e := Entry{SessionID: r.sessionID, Names: []string{path}, OpenAtEnd: f.Writable()}
 	e.File, e.Stamp, err = f.Stat()
+	e.MimeType = sniff(f, e.Stamp.Size, path)
 	return e, err
 }
 
@@ -95,20 +120,13 @@ func (r *Recorder) addOpen(e Entry) (Entry, bool) {
 	return last.snapshot(), true
 }
 
-// byHand completes the final entry of a file that nobody was seen writing.
-func (r *Recorder) byHand(e Entry, toolUseID string) (Entry, error) {
-	execution, err := r.cfg.Sessions.CollectInto(r.sessionID, toolUseID)
-	if err != nil {
-		return Entry{}, err
-	}
-	e.Who = session.Attribution{Sureness: session.None, ExecutionID: execution}
-	if toolUseID != "" {
-		e.Who.Sureness, e.Who.ToolUseID = session.Declared, toolUseID
-	}
+// byHand completes the final entry of a file that nobody was seen writing. Its number is not given to
+// another one where the Store fails: it may have it all the same.
+func (r *Recorder) byHand(e Entry, who session.Attribution) Entry {
 	now := r.now()
 	r.seq++
-	e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = ulid.Make().String(), true, r.seq, now, now
-	return e, nil
+	e.Who, e.ID, e.Final, e.Seq, e.CreatedAt, e.FinalAt = who, ulid.Make().String(), true, r.seq, now, now
+	return e
 }
 
 // putByHand writes a final entry and what it implies. storing is held.
@@ -125,18 +143,23 @@ func (r *Recorder) putByHand(ctx context.Context, e Entry) (Entry, error) {
 	return r.cfg.Store.Entry(ctx, e.ID)
 }
 
-// Remove takes an entry out of the artifacts. Its file and its record stay.
+// Remove takes an entry out of the artifacts, durably. Its file and its record stay; its links are good
+// for nothing (Tokens.Redeem), while Open goes on giving its bytes to who may see it.
 func (l *Library) Remove(ctx context.Context, id string) (View, error) {
 	e, err := l.entry(ctx, id)
 	if err != nil {
 		return View{}, err
 	}
 	s := l.shelf(e.SessionID)
+	defer s.close()
 	if s.recorder != nil {
 		e, err = s.recorder.remove(ctx, id)
 	} else {
 		e.Removed = true
 		err = l.store.Apply(ctx, []Mutation{{Put: &e}})
+	}
+	if err == nil {
+		err = l.store.Sync()
 	}
 	if err != nil {
 		return View{}, fmt.Errorf("remove artifact %s: %w", id, err)

@@ -21,6 +21,7 @@ const listPage = 512
 // answer NextFrom goes on; open entries come with the last page.
 func (l *Library) List(ctx context.Context, q ListQuery) (Listing, error) {
 	s := l.shelf(q.SessionID)
+	defer s.close()
 	query := Query{SessionID: q.SessionID, ToolUseID: q.ToolUseID, From: q.From, ArtifactsOnly: !q.Writes && !q.All}
 	if q.ExecutionID != "" {
 		query.Executions = []string{q.ExecutionID}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
 )
 
@@ -92,6 +95,46 @@ func TestContent(t *testing.T) {
 	require.ErrorContains(t, err, "deleted")
 	_, err = b.library.Open(ctx, "nothing")
 	require.ErrorIs(t, err, session.ErrNotFound)
+}
+
+// A change of attributes is followed; one that a write may hide behind is not.
+func TestContentOfATouchedFile(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name  string
+		touch func(b *bench, s change.Stamp)
+		live  bool
+	}{
+		{"chmod", func(b *bench, _ change.Stamp) { b.tree.Chmod("/a") }, true},
+		{"setfattr", func(b *bench, _ change.Stamp) { require.NoError(t, b.tree.SetIntent("/a", []byte("yes"))) }, true},
+		{"link and unlink", func(b *bench, _ change.Stamp) { b.tree.Link("/a", "/b", by("B")); b.tree.Unlink("/b") }, true},
+		{"utimes to the same time", func(b *bench, s change.Stamp) { b.tree.Utimes("/a", s.Mtime) }, true},
+		{"utimes", func(b *bench, s change.Stamp) { b.tree.Utimes("/a", s.Mtime-1) }, false},
+		{"utimes and back", func(b *bench, s change.Stamp) {
+			b.tree.Utimes("/a", s.Mtime-1)
+			b.tree.Utimes("/a", s.Mtime)
+		}, false},
+		{"a write that is not seen, and utimes back", func(b *bench, s change.Stamp) {
+			b.tree.Behind(func() { b.tree.Write("/a", "2", by("B")) })
+			b.tree.Utimes("/a", s.Mtime)
+			b.tree.Chmod("/a")
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.tree.Write("/a", "1", by("A"))
+			b.end("A")
+			v := b.list(all)[0]
+			c.touch(b, v.Stamp)
+			got, err := b.library.Open(ctx, v.ID)
+			if !c.live {
+				require.ErrorIs(t, err, artifact.ErrGone)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, got.Close())
+		})
+	}
 }
 
 func TestContentOfAnOpenEntry(t *testing.T) {
@@ -217,7 +260,11 @@ func TestSessionWithoutAMount(t *testing.T) {
 	_, err = bare.Open(ctx, l.Views[0].ID)
 	require.ErrorIs(t, err, artifact.ErrGone)
 
-	with := artifact.NewLibrary(b.store, b.sessions, func(string) (artifact.Tree, error) { return b.tree, nil }, slog.New(slog.DiscardHandler))
+	open := 0
+	with := artifact.NewLibrary(b.store, b.sessions, func(string) (artifact.Tree, func(), error) {
+		open++
+		return b.tree, func() { open-- }, nil
+	}, slog.New(slog.DiscardHandler))
 	l, err = with.List(ctx, artifact.ListQuery{SessionID: "s1"})
 	require.NoError(t, err)
 	require.Len(t, l.Views, 2)
@@ -226,6 +273,51 @@ func TestSessionWithoutAMount(t *testing.T) {
 	require.NoError(t, c.Close())
 	_, err = with.Finalise(ctx, l.Views[1].ID)
 	require.ErrorIs(t, err, session.ErrConflict)
+	_, err = with.Show(ctx, l.Views[0].ID)
+	require.NoError(t, err)
+	_, err = with.Versions(ctx, "s1", "/final")
+	require.NoError(t, err)
 	_, err = with.Remove(ctx, l.Views[0].ID)
 	require.NoError(t, err)
+	b.tree.Unlink("/final")
+	_, err = with.Open(ctx, l.Views[0].ID)
+	require.ErrorIs(t, err, artifact.ErrGone)
+	require.Zero(t, open, "trees that are not closed")
+}
+
+// lockedSessions are sessions of which one question takes a lock that ends hold while they collect.
+type lockedSessions struct {
+	artifact.Sessions
+	ops *sync.Mutex
+}
+
+func (s lockedSessions) CollectInto(sessionID, toolUseID string) (string, error) {
+	s.ops.Lock()
+	defer s.ops.Unlock()
+	return s.Sessions.CollectInto(sessionID, toolUseID)
+}
+
+func TestAddBesideAnEnd(t *testing.T) {
+	b := newBench(t)
+	b.stop()
+	ops := &sync.Mutex{}
+	r, err := artifact.NewRecorder(context.Background(), artifact.RecorderConfig{SessionID: "s1", Store: b.store, Tree: b.tree,
+		Sessions: lockedSessions{b.sessions, ops}, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	b.recorder = r
+	b.library.Attach("s1", r, b.tree)
+	b.tree.Write("/found", "1", by("A"))
+	ops.Lock()
+	added := make(chan error, 1)
+	go func() {
+		_, err := b.library.Add(context.Background(), "s1", "/found", "A")
+		added <- err
+	}()
+	for range 100 { // an end at any time meanwhile
+		require.NoError(t, r.Flush(context.Background()))
+		runtime.Gosched()
+	}
+	b.end("A")
+	ops.Unlock()
+	require.NoError(t, <-added)
 }

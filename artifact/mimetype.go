@@ -17,9 +17,9 @@ const (
 	plainText = "text/plain"
 )
 
-// sniff tells the type of content by its first bytes and, where they say no more than "bytes" or
+// sniff tells the type of content of that size by its first bytes and, where they say no more than "bytes" or
 // "text", by the file name. "" where nothing is known.
-func sniff(r io.ReaderAt, name string) (kind string) {
+func sniff(r io.ReaderAt, size int64, name string) (kind string) {
 	// The content is hostile and the detectors are many: a crash in one must not take the
 	// collector with it.
 	defer func() {
@@ -27,7 +27,7 @@ func sniff(r io.ReaderAt, name string) (kind string) {
 			kind = typeByName(name)
 		}
 	}()
-	buf := make([]byte, sniffLen)
+	buf := make([]byte, min(size, sniffLen)) // no longer than the file, so that one read is enough
 	n, err := r.ReadAt(buf, 0)
 	if n == 0 || err != nil && err != io.EOF {
 		return typeByName(name)

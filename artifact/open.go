@@ -46,7 +46,6 @@ type openEntry struct {
 	changed time.Time // when an event touched it last
 	born    uint64    // its place in the order in which entries were made
 	gen     uint64    // counts changes, to see one happen beside a look at the file
-	dirty   bool      // differs from its row
 	stored  bool      // has a row
 	moved   bool      // came to be by a rename or link: DerivedFrom is to be looked up
 }

@@ -72,10 +72,15 @@ func (r *Recorder) rewriteAll() {
 	}
 }
 
-// touch notes changed attributes of a file that may have final entries.
+// touch notes changed attributes of a file that may have final entries. Where the time of
+// modification moved, a write may have come between the two looks, and nothing tells it from
+// utimes(2): that is not followed, and the artifact is shown as replaced.
 func (r *Recorder) touch(f change.FileID, before, after change.Stamp) {
-	if before == (change.Stamp{}) || before == after || before.Size != after.Size || !r.finals.possible(f) {
+	if before == (change.Stamp{}) || before == after || !r.finals.possible(f) {
 		return // not known what it was like, or nothing to follow
+	}
+	if before.Size != after.Size || before.Mtime != after.Mtime {
+		return
 	}
 	p := &r.pending
 	if i, known := p.last[f]; known && p.touches[i].after == before {

@@ -119,13 +119,26 @@ func hashOf(secret string) ([sha256.Size]byte, error) {
 }
 
 // Redeem returns the token of a secret that a download may begin with. session.ErrNotFound where it
-// is unknown, ErrGone where it is expired, revoked or used up. It counts nothing: see Count.
+// is unknown, ErrGone where it is expired, revoked or used up, ErrRemoved where what it is for is no
+// artifact any more. It counts nothing: see Count.
 func (t *Tokens) Redeem(ctx context.Context, secret string) (Token, error) {
 	token, err := t.Lookup(ctx, secret)
 	if err != nil {
 		return Token{}, err
 	}
-	return token, t.good(token)
+	if err := t.good(token); err != nil {
+		return token, err
+	}
+	e, err := t.artifacts.Finalise(ctx, token.ArtifactID)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return token, nil // whoever opens it is told
+	case err != nil:
+		return token, err
+	case !e.Artifact || e.Removed:
+		return token, fmt.Errorf("artifact %s: %w", token.ArtifactID, ErrRemoved)
+	}
+	return token, nil
 }
 
 // Count counts a download, to be called when its first byte is about to be sent. It checks again in

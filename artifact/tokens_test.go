@@ -180,3 +180,35 @@ func TestRevoke(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 }
+
+// The link of what is no artifact any more is good for nothing; its bytes are still the owner's to get.
+func TestRedeemOfWhatIsNoArtifact(t *testing.T) {
+	ctx := context.Background()
+	for name, take := range map[string]func(b *bench, id string){
+		"removed": func(b *bench, id string) {
+			_, err := b.library.Remove(ctx, id)
+			require.NoError(t, err)
+		},
+		"withdrawn": func(b *bench, _ string) { require.NoError(t, b.tree.SetIntent("/a", []byte("false"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.tree.Write("/a", "1", by("A"))
+			b.end("A")
+			id := b.list(all)[0].ID
+			tokens := artifact.NewTokens(memstore.NewTokens(), b.library, artifact.TokenConfig{})
+			secret, _, err := tokens.Issue(ctx, id, time.Hour, 0)
+			require.NoError(t, err)
+			_, err = tokens.Redeem(ctx, secret)
+			require.NoError(t, err)
+			take(b, id)
+			tok, err := tokens.Redeem(ctx, secret)
+			require.ErrorIs(t, err, artifact.ErrGone)
+			require.ErrorIs(t, err, artifact.ErrRemoved)
+			require.Equal(t, id, tok.ArtifactID)
+			c, err := b.library.Open(ctx, id)
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+		})
+	}
+}

@@ -23,9 +23,6 @@ type Tree interface {
 	// Intent returns the raw user.aimon.artifact of the file or directory at path; nil where unset.
 	Intent(path string) ([]byte, error)
 
-	// SetIntent sets it, or removes it where value is nil.
-	SetIntent(path string, value []byte) error
-
 	// ReadRoot returns the content of the regular file name in the root, at most limit bytes: an
 	// error where it is larger.
 	ReadRoot(name string, limit int64) ([]byte, error)

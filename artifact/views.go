@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -10,6 +11,10 @@ import (
 
 // ErrGone says that the bytes of a final artifact cannot be had any more.
 var ErrGone = errors.New("gone")
+
+// ErrRemoved is the ErrGone of a link whose artifact is none any more: it was removed, or withdrawn by
+// its file's attribute.
+var ErrRemoved = fmt.Errorf("%w: removed", ErrGone)
 
 // State says what became of a final entry's file.
 type State string

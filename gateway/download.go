@@ -16,7 +16,7 @@ import (
 func (g *Gateway) download(w http.ResponseWriter, r *http.Request) {
 	t, err := g.tokens.Redeem(r.Context(), r.PathValue("token"))
 	if err != nil {
-		g.refuse(w, t, err, ended(t))
+		g.refuse(w, t, err, ended(t, err))
 		return
 	}
 	c, err := g.artifacts.Open(r.Context(), t.ArtifactID)
@@ -83,7 +83,7 @@ func (g *Gateway) counted(w http.ResponseWriter, r *http.Request, t artifact.Tok
 	ctx, secret := context.WithoutCancel(r.Context()), r.PathValue("token")
 	if _, err := g.tokens.Count(ctx, secret); err != nil {
 		t, _ = g.tokens.Redeem(ctx, secret) // somebody was faster: what became of it
-		g.refuse(w, t, err, ended(t))
+		g.refuse(w, t, err, ended(t, err))
 		return
 	}
 	g.send(patient(w), t, first, v)
@@ -132,8 +132,10 @@ func (g *Gateway) refuse(w http.ResponseWriter, t artifact.Token, err error, why
 }
 
 // ended says why a token is good for nothing any more.
-func ended(t artifact.Token) string {
+func ended(t artifact.Token, err error) string {
 	switch {
+	case errors.Is(err, artifact.ErrRemoved):
+		return "removed"
 	case t.RevokedAt != nil:
 		return "revoked"
 	case t.MaxDownloads > 0 && t.Downloads >= t.MaxDownloads:

@@ -1,7 +1,7 @@
 // Package index keeps sessions, executions, tool uses, entries and tokens in Badger. It is the only
 // importer of Badger and implements session.Store, artifact.Store and artifact.TokenStore.
 //
-// # Key scheme, version 1
+// # Key scheme, version 2
 //
 // A key is one byte for its kind, then its parts. A text part is one length byte and the text; a
 // text of 255 bytes or more is the length byte 255 and its SHA-256. So a part delimits itself and no

@@ -10,11 +10,12 @@ import (
 )
 
 // scheme is the version of the key scheme that this code reads and writes.
-const scheme = 1
+const scheme = 2
 
 func schemeKey() key { return newKey(kindScheme).text("scheme") }
 
-// checkScheme refuses an index of another scheme without changing it, and marks an empty one.
+// checkScheme refuses an index of a scheme that this code cannot bring to its own, without changing it,
+// and marks an empty one.
 func (x *Index) checkScheme() error {
 	var found uint64
 	fresh := false
@@ -33,6 +34,8 @@ func (x *Index) checkScheme() error {
 		return err
 	case fresh:
 		return x.db.Update(func(tx *badger.Txn) error { return set(tx, schemeKey(), scheme) })
+	case found == 1:
+		return x.fromScheme1()
 	case found > scheme:
 		return fmt.Errorf("%w: the index in %s was written by a newer vfsd (scheme %d, this one knows %d): use that one, or another --state-dir", session.ErrConflict, x.dir, found, scheme)
 	case found < scheme:

@@ -47,17 +47,6 @@ func (c *Controller) ForgetCgroup(path string) {
 	delete(c.cgroups, path)
 }
 
-// Cgroups returns the paths that ByCgroup knows.
-func (c *Controller) Cgroups() []string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	paths := make([]string, 0, len(c.cgroups))
-	for p := range c.cgroups {
-		paths = append(paths, p)
-	}
-	return paths
-}
-
 // bind makes u known by its cgroup and, where withProcess, by its process. mu is held. What a
 // process declared about itself binds nobody: that is weaker evidence.
 func (c *Controller) bind(u *use, withProcess bool) {

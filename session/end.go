@@ -18,8 +18,11 @@ func (c *Controller) EndExecution(ctx context.Context, caller Caller, sessionID,
 	if err != nil {
 		return Execution{}, err
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return Execution{}, err
+	}
+	defer leave()
 	if r := c.runOf(l, id); r != nil && r.wait(ctx) == nil {
 		return c.endRun(ctx, l, r, status)
 	}
@@ -107,20 +110,25 @@ func (c *Controller) endAll(ctx context.Context, l *live, uses []*use) error {
 }
 
 // endImplicit ends the implicit execution as COMPLETED once r has begun beside it. Its failure is
-// not r's: the implicit one is ended in memory, and its entries are final at the latest after the
-// next start.
+// not r's: the implicit one is ended in memory, and the rest is tried again when the next execution
+// begins.
 func (c *Controller) endImplicit(ctx context.Context, l *live, r *run) {
 	for _, implicit := range c.implicitBeside(l, r) {
 		if implicit.wait(ctx) != nil {
 			continue
 		}
-		if _, err := c.endRun(ctx, l, implicit, Completed); err != nil {
+		status := Completed
+		if e := c.executionOf(implicit); e.Status.Ended() {
+			status = e.Status
+		}
+		if _, err := c.endRun(ctx, l, implicit, status); err != nil {
 			c.log.Warn("the implicit execution could not be ended", "session", l.ID, "execution", implicit.ID, "error", err)
 		}
 	}
 }
 
-// implicitBeside returns the implicit executions that are no ancestor of r.
+// implicitBeside returns the implicit executions that are no ancestor of r: the open one, and those
+// whose end failed half way.
 func (c *Controller) implicitBeside(l *live, r *run) (found []*run) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -129,7 +137,7 @@ func (c *Controller) implicitBeside(l *live, r *run) (found []*run) {
 		above[p.ID] = true
 	}
 	for id, o := range l.executions {
-		if o.Implicit && !above[id] && !o.Status.Ended() {
+		if o.Implicit && !above[id] {
 			found = append(found, o)
 		}
 	}

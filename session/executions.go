@@ -23,8 +23,11 @@ func (c *Controller) BeginExecution(ctx context.Context, caller Caller, s Execut
 	if err != nil {
 		return Execution{}, err
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return Execution{}, err
+	}
+	defer leave()
 	e := Execution{ID: s.ID, SessionID: l.ID, ParentID: s.ParentID, Status: Running}
 	if e.ID == "" {
 		e.ID = ulid.Make().String()

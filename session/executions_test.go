@@ -238,3 +238,19 @@ func TestForks(t *testing.T) {
 		w.restart()
 	}
 }
+
+func TestTheEndOfTheImplicitExecutionIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	col := w.open("s1")
+	implicit := w.collectIn()
+	col.setFail(errCollector)
+	w.execution(session.ExecutionSpec{ID: "e1"})
+	col.setFail(nil)
+	w.execution(session.ExecutionSpec{ID: "e2"})
+	stored, err := w.store.Execution(context.Background(), "s1", implicit.ID)
+	require.NoError(t, err)
+	require.Equal(t, session.Completed, stored.Status)
+	col.taken()
+	w.execution(session.ExecutionSpec{ID: "e3"})
+	require.Empty(t, col.taken(), "once is enough")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,4 +140,60 @@ func TestDeleteBesideBegins(t *testing.T) {
 	executions, err := w.store.Executions(ctx, "s1")
 	require.NoError(t, err)
 	require.Empty(t, executions)
+}
+
+// asked is a store that runs do when it is first asked about something of session s2.
+type asked struct {
+	session.Store
+	once *sync.Once
+	do   func()
+}
+
+func (s asked) ToolUse(ctx context.Context, sessionID, id string) (session.ToolUse, error) {
+	if sessionID == "s2" {
+		s.once.Do(s.do)
+	}
+	return s.Store.ToolUse(ctx, sessionID, id)
+}
+
+func (s asked) Execution(ctx context.Context, sessionID, id string) (session.Execution, error) {
+	if sessionID == "s2" {
+		s.once.Do(s.do)
+	}
+	return s.Store.Execution(ctx, sessionID, id)
+}
+
+// TestDeleteBesideEnds: an end that found its session puts no row after the session was deleted.
+func TestDeleteBesideEnds(t *testing.T) {
+	ctx := context.Background()
+	for name, end := range map[string]func(c *session.Controller) error{
+		"execution": func(c *session.Controller) error {
+			_, err := c.EndExecution(ctx, owner, "", "e1", session.Completed)
+			return err
+		},
+		"tool use": func(c *session.Controller) error {
+			_, err := c.EndToolUse(ctx, owner, "", "t1")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.open("s2")
+			w.open("s1")
+			w.execution(session.ExecutionSpec{SessionID: "s1", ID: "e1"})
+			w.toolUse(session.ToolUseSpec{SessionID: "s1", ID: "t1"})
+			var c *session.Controller
+			c, err := session.New(asked{w.store, &sync.Once{}, func() {
+				require.NoError(t, c.DeleteSession(ctx, owner, "s1"))
+			}}, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			require.ErrorIs(t, end(c), session.ErrNotFound)
+			uses, err := w.store.ToolUses(ctx, "s1", false)
+			require.NoError(t, err)
+			require.Empty(t, uses)
+			executions, err := w.store.Executions(ctx, "s1")
+			require.NoError(t, err)
+			require.Empty(t, executions)
+		})
+	}
 }

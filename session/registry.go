@@ -66,8 +66,11 @@ func (c *Controller) Declared(sessionID string, d Declaration) (ToolUse, error) 
 	if known, ok := c.inMemory(l, t.ID); ok {
 		return known, nil
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return ToolUse{}, err
+	}
+	defer leave()
 	ctx := context.Background()
 	for {
 		if t.ExecutionID != "" && !c.executionOpen(l, t.ExecutionID) {
@@ -134,8 +137,11 @@ func (c *Controller) CollectIn(sessionID, declared string, toolUse *ToolUse) (Ex
 	if e, ok := c.currentExecution(l); ok {
 		return e, nil
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return Execution{}, err
+	}
+	defer leave()
 	r, err := c.runFor(ctx, l, "")
 	if err != nil {
 		return Execution{}, err

@@ -25,8 +25,11 @@ func (c *Controller) BeginToolUse(ctx context.Context, caller Caller, s ToolUseS
 	if err != nil {
 		return ToolUse{}, err
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return ToolUse{}, err
+	}
+	defer leave()
 	defer c.sweep()
 	t := ToolUse{
 		ID: s.ID, SessionID: l.ID, ExecutionID: s.ExecutionID, Origin: OriginAPI,
@@ -98,12 +101,15 @@ func (c *Controller) DeclaredGone(sessionID, id string) error {
 	if l == nil {
 		return noSession(sessionID)
 	}
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx := context.Background()
 	u := c.useOf(l, id)
 	if u == nil || u.wait(ctx) != nil {
-		_, err := c.toolUse(ctx, l, id)
+		_, err = c.toolUse(ctx, l, id)
 		return err
 	}
 	u.turn.Lock()
@@ -111,13 +117,16 @@ func (c *Controller) DeclaredGone(sessionID, id string) error {
 	if c.valueOf(u).Origin != OriginEnvironment {
 		return nil
 	}
-	_, err := c.endUseInTurn(ctx, l, u)
+	_, err = c.endUseInTurn(ctx, l, u)
 	return err
 }
 
 func (c *Controller) endToolUse(ctx context.Context, l *live, id string) (ToolUse, error) {
-	l.ops.RLock()
-	defer l.ops.RUnlock()
+	leave, err := c.enter(l)
+	if err != nil {
+		return ToolUse{}, err
+	}
+	defer leave()
 	if u := c.useOf(l, id); u != nil && u.wait(ctx) == nil {
 		return c.endUse(ctx, l, u)
 	}

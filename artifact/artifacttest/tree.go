@@ -37,6 +37,7 @@ type Tree struct {
 type inode struct {
 	id       change.FileID
 	stamp    change.Stamp
+	before   change.Stamp // what it was before an exchange
 	content  []byte
 	intent   []byte
 	writable bool
@@ -138,11 +139,14 @@ func (t *Tree) Rename(from, to string, who session.Attribution) bool {
 	}
 	delete(t.names, from)
 	t.names[to] = n
-	before := n.stamp
+	e.Before = n.stamp
 	n.stamp.Ctime = t.tick()
 	e.Stamp = n.stamp
 	t.send(e)
-	t.send(change.Event{Kind: change.Touch, File: n.id, Before: before, Stamp: n.stamp})
+	t.send(change.Event{Kind: change.Touch, File: n.id, Before: e.Before, Stamp: n.stamp})
+	if over != nil && len(t.linksOf(over)) > 0 {
+		t.touch(over)
+	}
 	return true
 }
 
@@ -176,13 +180,23 @@ func (t *Tree) Exchange(from, to string, who session.Attribution) {
 	t.move(from, "\x00")
 	t.move(to, from)
 	t.move("\x00", to)
+	for _, n := range []*inode{a, b} {
+		if n != nil {
+			n.before, n.stamp.Ctime = n.stamp, t.tick()
+		}
+	}
 	if a != nil {
-		e.File, e.Stamp = a.id, a.stamp
+		e.File, e.Before, e.Stamp = a.id, a.before, a.stamp
 	}
 	if b != nil {
 		e.Replaced = b.id
 	}
 	t.send(e)
+	for _, n := range []*inode{a, b} {
+		if n != nil {
+			t.send(change.Event{Kind: change.Touch, File: n.id, Before: n.before, Stamp: n.stamp})
+		}
+	}
 }
 
 // Link makes a hard link. It reports false where it cannot.
@@ -196,7 +210,7 @@ func (t *Tree) Link(old, p string, who session.Attribution) bool {
 	t.names[p] = n
 	before := n.stamp
 	n.stamp.Ctime = t.tick()
-	t.send(change.Event{Kind: change.Link, File: n.id, From: old, Path: p, Stamp: n.stamp, Who: who})
+	t.send(change.Event{Kind: change.Link, File: n.id, From: old, Path: p, Before: before, Stamp: n.stamp, Who: who})
 	t.send(change.Event{Kind: change.Touch, File: n.id, Before: before, Stamp: n.stamp})
 	return true
 }
@@ -210,9 +224,11 @@ func (t *Tree) Unlink(p string) {
 		return
 	}
 	delete(t.names, p)
-	before := n.stamp
-	n.stamp.Ctime = t.tick()
-	t.send(change.Event{Kind: change.Unlink, File: n.id, Path: p, Last: len(t.linksOf(n)) == 0, Before: before, Stamp: n.stamp})
+	last := len(t.linksOf(n)) == 0
+	t.send(change.Event{Kind: change.Unlink, File: n.id, Path: p, Last: last, Stamp: n.stamp})
+	if !last {
+		t.touch(n)
+	}
 }
 
 func (t *Tree) linksOf(n *inode) []string {
@@ -230,6 +246,16 @@ func (t *Tree) Chmod(p string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.touch(t.names[p])
+}
+
+// Utimes sets the time of modification.
+func (t *Tree) Utimes(p string, mtime int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.names[p]
+	before := n.stamp
+	n.stamp.Mtime, n.stamp.Ctime = mtime, t.tick()
+	t.send(change.Event{Kind: change.Touch, File: n.id, Before: before, Stamp: n.stamp})
 }
 
 // SetWritable says whether anybody holds the file open for writing.

@@ -22,13 +22,21 @@ import (
 type Store struct {
 	mu      sync.Mutex // guards all below
 	entries map[string]artifact.Entry
+	finals  map[any][]string  // ids by pathKey and fileKey of what was put as final
 	lastSeq map[string]uint64 // by session
 	syncs   int
 }
 
+type pathKey struct{ session, path string }
+
+type fileKey struct {
+	session string
+	file    change.FileID
+}
+
 // New returns an empty store.
 func New() *Store {
-	return &Store{entries: map[string]artifact.Entry{}, lastSeq: map[string]uint64{}}
+	return &Store{entries: map[string]artifact.Entry{}, finals: map[any][]string{}, lastSeq: map[string]uint64{}}
 }
 
 // Apply carries out all of a batch or, where a mutation is malformed, the part before it.
@@ -55,6 +63,11 @@ func (s *Store) Apply(_ context.Context, batch []artifact.Mutation) error {
 func (s *Store) put(e artifact.Entry) {
 	s.entries[e.ID] = clone(e)
 	if e.Final {
+		for _, k := range []any{pathKey{e.SessionID, e.Path()}, fileKey{e.SessionID, e.File}} {
+			if !slices.Contains(s.finals[k], e.ID) {
+				s.finals[k] = append(s.finals[k], e.ID)
+			}
+		}
 		s.lastSeq[e.SessionID] = max(s.lastSeq[e.SessionID], e.Seq)
 	}
 }
@@ -112,12 +125,12 @@ func matches(e artifact.Entry, q artifact.Query) bool {
 
 // EntriesOf returns the final entries of one inode.
 func (s *Store) EntriesOf(_ context.Context, sessionID string, f change.FileID) ([]artifact.Entry, error) {
-	return s.final(sessionID, func(e artifact.Entry) bool { return e.File == f }), nil
+	return s.finalOf(fileKey{sessionID, f}, func(e artifact.Entry) bool { return e.SessionID == sessionID && e.File == f }), nil
 }
 
 // Versions returns the final entries of one path.
 func (s *Store) Versions(_ context.Context, sessionID, path string) ([]artifact.Entry, error) {
-	return s.final(sessionID, func(e artifact.Entry) bool { return e.Path() == path }), nil
+	return s.finalOf(pathKey{sessionID, path}, func(e artifact.Entry) bool { return e.SessionID == sessionID && e.Path() == path }), nil
 }
 
 // ArtifactsBelow returns the latest artifact of each path below dir.
@@ -158,6 +171,19 @@ func (s *Store) final(sessionID string, keep func(artifact.Entry) bool) []artifa
 	found := s.selected(func(e artifact.Entry) bool {
 		return e.Final && e.SessionID == sessionID && keep(e)
 	})
+	slices.SortFunc(found, func(a, b artifact.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found
+}
+
+// finalOf returns the entries that finals has under k, as far as they are still so.
+func (s *Store) finalOf(k any, keep func(artifact.Entry) bool) (found []artifact.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range s.finals[k] {
+		if e, ok := s.entries[id]; ok && e.Final && keep(e) {
+			found = append(found, clone(e))
+		}
+	}
 	slices.SortFunc(found, func(a, b artifact.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	return found
 }

@@ -106,17 +106,22 @@ func (d *vfsd) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unmounted gives the files of a session without a live mount: its last source, if that is there.
-func (d *vfsd) unmounted(sessionID string) (artifact.Tree, error) {
+// unmounted opens the files of a session without a live mount: its last source, if that is there.
+func (d *vfsd) unmounted(sessionID string) (artifact.Tree, func(), error) {
 	s, err := d.sessions.Session(context.Background(), session.Caller{Privileged: true}, sessionID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := worktree.Open(s.Source)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return files{tree}, nil
+	done := func() {
+		if err := tree.Close(); err != nil {
+			d.log.Warn("a source could not be closed", "session", sessionID, "err", err)
+		}
+	}
+	return files{tree}, done, nil
 }
 
 // declaredGone ends a declared tool use whose last process is gone.
