@@ -69,7 +69,9 @@ func TestEveryCall(t *testing.T) {
 	require.Equal(t, odd, tool.ID)
 	require.Equal(t, os.Getpid(), tool.PID)
 	require.Equal(t, "/vfsd/"+odd, tool.Cgroup)
-	require.Equal(t, []string{fmt.Sprintf("s1/%s/%d", odd, os.Getpid())}, f.Entered())
+	_, err = c.BeginToolUse(ctx, ctl.ToolUseRequest{ID: odd, Self: true})
+	require.ErrorIs(t, err, session.ErrConflict)
+	require.Equal(t, []string{fmt.Sprintf("s1/%s/%d", odd, os.Getpid())}, f.Entered(), "refused, the caller stays where it is")
 
 	v := f.AddArtifact(artifactAt("s1", "/out/r\xff.pdf", odd), "hello")
 	as, err := c.Artifacts(ctx, ctl.ArtifactFilter{ToolUseID: odd})
@@ -276,7 +278,6 @@ func TestBadRequests(t *testing.T) {
 		{"tool-use id", "POST", "/v1/tool-uses", `{"id":"a\u0000b"}`, 400},
 		{"two processes", "POST", "/v1/tool-uses", `{"id":"a","self":true,"pid":1}`, 400},
 		{"process that is not", "POST", "/v1/tool-uses", `{"id":"a","pid":2147483647}`, 404},
-		{"negative process", "POST", "/v1/tool-uses", `{"id":"a","pid":-1}`, 404},
 		{"status that is none", "POST", "/v1/executions/e/end", `{"status":"RUNNING"}`, 400},
 		{"unknown parameter", "GET", "/v1/sessions?sesion=x", "", 400},
 		{"parameter twice", "GET", "/v1/artifacts?session=s1&session=s2", "", 400},
