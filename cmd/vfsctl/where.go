@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,29 @@ func (a *app) sessionID(ctx context.Context, executionID string) (string, error)
 		return all[0].ID, nil
 	}
 	return a.sessionHere(ctx)
+}
+
+// inSession calls f with the session that is meant. Where the daemon finds the execution in several, it is that of the
+// mount that holds the current directory.
+func inSession[T any](ctx context.Context, a *app, executionID string, f func(sessionID string) (T, error)) (T, error) {
+	s, err := a.sessionID(ctx, executionID)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	v, err := f(s)
+	if s != "" || !errors.Is(err, session.ErrConflict) {
+		return v, err
+	}
+	// The conflict may be another one, of an execution that is found.
+	if _, found := a.client.Execution(ctx, "", executionID); !errors.Is(found, session.ErrConflict) {
+		return v, err
+	}
+	here, lost := a.sessionHere(ctx)
+	if lost != nil {
+		return v, err
+	}
+	return f(here)
 }
 
 func (a *app) sessionHere(ctx context.Context) (string, error) {

@@ -75,13 +75,21 @@ func (f *Fake) BeginExecution(_ context.Context, c session.Caller, s session.Exe
 }
 
 func (f *Fake) execution(c session.Caller, sessionID, id string) (*session.Execution, error) {
+	var found *session.Execution
 	for i := range f.executions {
 		e := &f.executions[i]
-		if _, err := f.find(c, e.SessionID); err == nil && e.ID == id && (sessionID == "" || sessionID == e.SessionID) {
-			return e, nil
+		if _, err := f.find(c, e.SessionID); err != nil || e.ID != id || sessionID != "" && sessionID != e.SessionID {
+			continue
 		}
+		if found != nil {
+			return nil, fmt.Errorf("%w: several sessions fit: name one", session.ErrConflict)
+		}
+		found = e
 	}
-	return nil, fmt.Errorf("execution %q: %w", id, session.ErrNotFound)
+	if found == nil {
+		return nil, fmt.Errorf("execution %q: %w", id, session.ErrNotFound)
+	}
+	return found, nil
 }
 
 // Execution implements server.Sessions.
