@@ -97,6 +97,19 @@ func around(mounts []ctl.Mount, dir string) (ctl.Mount, bool) {
 	return best, best.Mountpoint != ""
 }
 
+// absolute returns the absolute path of p without symbolic links on the way to its last name. The last name is not
+// looked at: it may be a link that is meant itself, or a mount that does not answer.
+func absolute(p string) (string, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}
+
 // inMount turns a path as people type it into one relative to the mount's root. An absolute path or one
 // below the current directory that lies in a mount is taken from there; every other one is already
 // relative to the root.
@@ -105,12 +118,9 @@ func (a *app) inMount(ctx context.Context, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	abs, err := filepath.Abs(p)
+	abs, err := absolute(p)
 	if err != nil {
 		return "", err
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		abs = filepath.Join(dir, filepath.Base(abs))
 	}
 	if m, ok := around(mounts, abs); ok {
 		if a.session == "" {
