@@ -30,6 +30,9 @@ func (a *app) sessionFlag(c *cobra.Command) *cobra.Command {
 // sessionID returns which session is meant: the named one, else the only one, else that of the mount
 // that holds the current directory. Where an execution is named, "" lets the daemon find its session.
 func (a *app) sessionID(ctx context.Context, executionID string) (string, error) {
+	if err := wellFormed(a.session, executionID); err != nil {
+		return "", err
+	}
 	if a.session != "" || executionID != "" {
 		return a.session, nil
 	}
@@ -44,6 +47,19 @@ func (a *app) sessionID(ctx context.Context, executionID string) (string, error)
 		return all[0].ID, nil
 	}
 	return a.sessionHere(ctx)
+}
+
+// wellFormed tells a mistake in an id from one that does not exist.
+func wellFormed(sessionID, executionID string) error {
+	if sessionID != "" {
+		if err := session.CheckID("session", sessionID); err != nil {
+			return err
+		}
+	}
+	if executionID == "" {
+		return nil
+	}
+	return session.CheckID("execution", executionID)
 }
 
 // inSession calls f with the session that is meant. Where the daemon finds the execution in several, it is that of the

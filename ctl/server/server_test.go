@@ -272,6 +272,8 @@ func TestBadRequests(t *testing.T) {
 		{"no JSON", "POST", "/v1/executions", "{", 400},
 		{"unknown field", "POST", "/v1/executions", `{"sesionId":"s1"}`, 400},
 		{"two values", "POST", "/v1/executions", `{}{}`, 400},
+		{"null", "POST", "/v1/executions", `null`, 400},
+		{"no object", "POST", "/v1/executions", `[]`, 400},
 		{"wrong type", "POST", "/v1/executions", `{"id":7}`, 400},
 		{"no body", "POST", "/v1/executions", ``, 400},
 		{"too large", "POST", "/v1/tool-uses", `{"id":"` + strings.Repeat("x", 1<<20) + `"}`, 400},

@@ -56,6 +56,9 @@ func (s *Server) endToolUse(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := session.CheckToolUseID(q.ID); err != nil {
+		return nil, err
+	}
 	// Once asked for, an end is carried through, whether or not the caller still waits.
 	t, err := s.Sessions.EndToolUse(context.WithoutCancel(r.Context()), r.caller, q.SessionID, q.ID)
 	return wireToolUse(t), err
