@@ -14,6 +14,7 @@ import (
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/attribution"
 	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/ctl/server"
 	"aimon.at/vfsd/fusefs"
 	"aimon.at/vfsd/session"
@@ -54,9 +55,12 @@ func newMounts(d *vfsd) *mounts {
 
 // mountConfigured adds a mount of the configuration. The channel is closed when it has ended.
 func (m *mounts) mountConfigured(ctx context.Context, c mountConfig) (<-chan struct{}, error) {
-	owner, err := lookupOwner(c.Owner)
-	if err != nil {
-		return nil, err
+	owner := uint32(os.Getuid())
+	if c.Owner != "" {
+		var err error
+		if owner, err = ctl.LookupOwner(c.Owner); err != nil {
+			return nil, err
+		}
 	}
 	timeout := time.Duration(c.CacheTimeout)
 	artifacts := c.Artifacts.or(false)
