@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -319,4 +321,40 @@ func TestMetrics(t *testing.T) {
 		require.Contains(t, body, want)
 	}
 	require.NotContains(t, body, "secret")
+}
+
+func TestTokenPagesOverSessions(t *testing.T) {
+	f := servertest.New()
+	f.AddSession("s1", 0)
+	f.AddSession("s2", 0)
+	first := f.AddArtifact(artifactAt("s1", "/a", "t"), "x")
+	second := f.AddArtifact(artifactAt("s2", "/b", "t"), "x")
+	path := daemon(t, f)
+	c := &ctl.Client{Socket: path}
+	minute := 0
+	issue := func(id string) {
+		minute++
+		at := time.Date(2026, 5, 4, 10, minute, 0, 0, time.UTC)
+		f.Set(func(f *servertest.Fake) { f.Now = func() time.Time { return at } })
+		_, err := c.IssueToken(ctx, ctl.TokenRequest{ArtifactID: id, TTLSeconds: 3600})
+		require.NoError(t, err)
+	}
+	page := func(from uint64) (p ctl.Page[ctl.Token]) {
+		_, body := raw(t, path, "GET", fmt.Sprintf("/v1/tokens?limit=1&from=%d", from), "")
+		require.NoError(t, json.Unmarshal([]byte(body), &p))
+		return p
+	}
+	issue(second.ID)
+	issue(second.ID)
+	p := page(0)
+	seen := p.Items
+	issue(first.ID) // in the session that is listed first
+	for p.Next != 0 {
+		p = page(p.Next)
+		seen = append(seen, p.Items...)
+	}
+	all, err := c.Tokens(ctx, "", "")
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.Equal(t, all, seen)
 }
