@@ -149,7 +149,8 @@ func TestTokens(t *testing.T) {
 	require.Len(t, all, 2)
 	of, err := c.Tokens(ctx, "", v.ID)
 	require.NoError(t, err)
-	require.Equal(t, all[:1], of)
+	require.Len(t, of, 1)
+	require.Contains(t, all, of[0])
 	require.NotContains(t, fmt.Sprint(all), k.Token)
 
 	n, err := c.RevokeTokens(ctx, ctl.RevokeRequest{Token: k.Token})
