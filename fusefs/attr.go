@@ -1,8 +1,6 @@
 package fusefs
 
 import (
-	"context"
-
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
@@ -84,7 +82,7 @@ func (f *fileSystem) truncater(n *node, h *handle, in *fuse.SetAttrIn) session.A
 	if h != nil && h.write {
 		return h.who
 	}
-	return f.attribute(context.Background(), &in.InHeader)
+	return f.attribute(&in.InHeader)
 }
 
 // setAttr carries a change of attributes out, records it and looks at the result. The node's lock is

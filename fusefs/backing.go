@@ -12,9 +12,9 @@ import (
 // registration serves all handles: the kernel refuses a second one for an inode that is open. The
 // node's lock is held.
 func (f *fileSystem) register(n *node) error {
-	id, errno := f.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(n.opened.desc.FD())})
-	if errno != 0 {
-		return errno
+	id, err := f.conn.Back(n.opened.desc.FD())
+	if err != nil {
+		return err
 	}
 	n.opened.backing = id
 	return nil
@@ -22,14 +22,14 @@ func (f *fileSystem) register(n *node) error {
 
 func (f *fileSystem) unregister(n *node) {
 	if n.opened.backing > 0 {
-		f.server.UnregisterBackingFd(n.opened.backing)
+		f.conn.Unback(n.opened.backing)
 		n.opened.backing = 0
 	}
 }
 
 // tryPassthrough finds out whether the kernel takes files of the source as backing files.
 func (f *fileSystem) tryPassthrough() error {
-	if f.server.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH == 0 {
+	if terms := f.conn.Terms(); terms.Flags64()&fuse.CAP_PASSTHROUGH == 0 {
 		return fmt.Errorf("the kernel has none (it came with Linux 6.9)")
 	}
 	d, err := f.tree.Tmpfile(f.tree.Root().FD(), 0o600, true, worktree.Owner{})
@@ -37,12 +37,11 @@ func (f *fileSystem) tryPassthrough() error {
 		return fmt.Errorf("a trial file in the source: %w", err)
 	}
 	defer d.Drop()
-	id, errno := f.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(d.FD())})
-	if errno != 0 {
-		return fmt.Errorf("the kernel does not take files of the source: %w", errno)
+	id, err := f.conn.Back(d.FD())
+	if err != nil {
+		return fmt.Errorf("the kernel does not take files of the source: %w", err)
 	}
-	f.server.UnregisterBackingFd(id)
-	return nil
+	return f.conn.Unback(id)
 }
 
 // back gives a handle its own descriptor where the kernel does not read and write by itself. made

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"context"
 	"time"
 
 	"aimon.at/vfsd/backends/worktree"
@@ -37,7 +36,7 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	if err := f.room(); err != nil {
 		return status(err)
 	}
-	who := f.attribute(context.Background(), &in.InHeader)
+	who := f.attribute(&in.InHeader)
 	made, err := f.tree.Create(d.FD(), name, f.mode(d, in.Mode, in.Umask), owner(&in.InHeader))
 	if err == unix.EEXIST && in.Flags&unix.O_EXCL == 0 {
 		return f.createExisting(dir, d, in, name, who, out)
@@ -58,7 +57,7 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	if err := f.room(); err != nil {
 		return status(err)
 	}
-	who := f.attribute(context.Background(), &in.InHeader)
+	who := f.attribute(&in.InHeader)
 	made, err := f.tree.Tmpfile(d.FD(), f.mode(d, in.Mode, in.Umask), in.Flags&unix.O_EXCL != 0, owner(&in.InHeader))
 	if err != nil {
 		return status(err)
@@ -119,7 +118,7 @@ func (f *fileSystem) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out
 	regular := in.Mode&unix.S_IFMT == sIFREG || in.Mode&unix.S_IFMT == 0
 	var who session.Attribution
 	if regular {
-		who = f.attribute(context.Background(), &in.InHeader)
+		who = f.attribute(&in.InHeader)
 	}
 	return f.makeEntry(&in.InHeader, name, out, func(d *worktree.Desc) error {
 		return f.tree.Mknod(d.FD(), name, f.mode(d, in.Mode, in.Umask), owner(&in.InHeader))

@@ -65,6 +65,7 @@ type reply struct {
 	Nodes    int
 	FDs      int
 	Heap     uint64
+	Served   map[uint32]uint64
 }
 
 type teller struct {
@@ -165,6 +166,7 @@ func obey(m *Mount, words []string) *reply {
 		m.fs.table.mu.Unlock()
 		fds, _ := os.ReadDir("/proc/self/fd")
 		r.FDs = len(fds)
+		r.Served = m.fs.conn.Served()
 		runtime.GC()
 		var ms runtime.MemStats
 		runtime.ReadMemStats(&ms)

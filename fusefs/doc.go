@@ -11,6 +11,10 @@
 // every handle has a descriptor of its own and reads and writes come here. A mount does one or
 // the other: an inode that is open both ways is EIO in the kernel.
 //
+// Package conn reads the kernel's requests and calls the methods of fileSystem, one request at a time
+// on the thread that read it. Most are answered in some microseconds, so what a handler must not do
+// is what wakes other threads: start a goroutine, set a timer, signal somebody, for every request.
+//
 // # Guarantees
 //
 // Every inode that is worked on is the one that the kernel means: what is found by name is

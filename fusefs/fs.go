@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aimon.at/vfsd/backends/worktree"
+	"aimon.at/vfsd/fusefs/conn"
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
@@ -23,9 +24,7 @@ type fileSystem struct {
 	exclusive   bool
 	passthrough bool // set before the first request is read
 
-	wantPassthrough bool
-
-	server   *fuse.Server
+	conn     *conn.Conn
 	table    *table
 	dirs     *dirCache
 	handles  *handles

@@ -12,6 +12,7 @@ import (
 
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/change"
+	"aimon.at/vfsd/fusefs/conn"
 	"aimon.at/vfsd/session"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ import (
 
 const (
 	// maxWrite bounds one read or write of plain mode.
-	maxWrite = 128 << 10
+	maxWrite = 1 << 20
 
 	// maxBackground is how many requests the kernel sends without waiting: readahead, releases.
 	maxBackground = 64
@@ -42,7 +43,7 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDevice(); err != nil {
+	if err := CheckDevice(); err != nil {
 		return nil, err
 	}
 	f, err := newFileSystem(cfg, tree, a, r, log)
@@ -50,8 +51,7 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 		return nil, fmt.Errorf("source %q: %w", tree.Path(), err)
 	}
 	unix.Umask(0)
-	server, err := fuse.NewServer(f, path, f.options(cfg))
-	if err != nil {
+	if err := f.connect(path, cfg); err != nil {
 		f.OnUnmount()
 		return nil, fmt.Errorf("mount %q: %w", path, err)
 	}
@@ -60,15 +60,18 @@ func New(cfg Config, tree *worktree.Direct, a Attributor, r Recorder, log *slog.
 	if err != nil {
 		log.Warn("the table of mounts cannot be read", "error", err)
 	}
-	go f.notifier.run(server)
+	go f.notifier.run(f.conn)
 	go func() {
 		defer close(m.done)
-		server.Serve()
+		f.conn.Serve()
+		f.OnUnmount()
 	}()
 	return m, nil
 }
 
-func checkDevice() error {
+// CheckDevice says in one line why this process cannot mount, nil where it can. The error wraps
+// session.ErrInvalid.
+func CheckDevice() error {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("%w: /dev/fuse cannot be opened: %w; load the fuse module, or give this container the device", session.ErrInvalid, err)
@@ -83,26 +86,43 @@ func checkDevice() error {
 	return nil
 }
 
+// connect mounts and agrees with the kernel on the terms. Before the first request is read it settles,
+// for the whole mount, whether there is passthrough.
+func (f *fileSystem) connect(path string, cfg Config) error {
+	source := cfg.FSName
+	if source == "" {
+		source = f.tree.Path()
+	}
+	fd, err := conn.Mount(path, conn.Options{Source: source, Subtype: subtype, AllowOther: cfg.AllowOther, MaxRead: maxWrite})
+	if err != nil {
+		return err
+	}
+	f.conn, err = conn.New(fd, fuse.NewProtocolServer(f, f.options(cfg)), maxWrite, f.log)
+	if err != nil {
+		detach(path)
+		return err
+	}
+	if !cfg.NoPassthrough && os.Geteuid() == 0 {
+		if err := f.tryPassthrough(); err != nil {
+			f.log.Warn("no passthrough: file data goes through the daemon", "reason", err)
+			return nil
+		}
+		f.passthrough = true
+	}
+	return nil
+}
+
 func (f *fileSystem) options(cfg Config) *fuse.MountOptions {
 	o := &fuse.MountOptions{
-		AllowOther:           cfg.AllowOther,
-		Options:              []string{"default_permissions"},
 		MaxBackground:        maxBackground,
 		MaxWrite:             maxWrite,
-		FsName:               cfg.FSName,
-		Name:                 subtype,
 		Logger:               slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 		EnableSymlinkCaching: true,
-		DirectMountStrict:    os.Geteuid() == 0,
 		EnableAcl:            f.tree.HasACL(),
-		DisableSplice:        true,
 		PanicHandler:         f.panicked,
 		MaxStackDepth:        f.tree.StackDepth(),
 		ExtraCapabilities: fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ATOMIC_O_TRUNC |
 			fuse.CAP_SETXATTR_EXT | fuse.CAP_ASYNC_DIO,
-	}
-	if o.FsName == "" {
-		o.FsName = f.tree.Path()
 	}
 	if f.tree.HasACL() {
 		o.ExtraCapabilities |= fuse.CAP_DONT_MASK
@@ -110,22 +130,7 @@ func (f *fileSystem) options(cfg Config) *fuse.MountOptions {
 	if cfg.NoPassthrough || os.Geteuid() != 0 {
 		o.DisabledCapabilities |= fuse.CAP_PASSTHROUGH
 	}
-	f.wantPassthrough = o.DisabledCapabilities&fuse.CAP_PASSTHROUGH == 0
 	return o
-}
-
-// Init is called once the kernel has agreed on the terms, before the first request is read: whether
-// there is passthrough is settled here, for the whole mount.
-func (f *fileSystem) Init(server *fuse.Server) {
-	f.server = server
-	if !f.wantPassthrough {
-		return
-	}
-	if err := f.tryPassthrough(); err != nil {
-		f.log.Warn("no passthrough: file data goes through the daemon", "reason", err)
-		return
-	}
-	f.passthrough = true
 }
 
 // panicked makes a bug in a handler the failure of one request.
@@ -144,30 +149,36 @@ func (m *Mount) Passthrough() bool { return m.fs.passthrough }
 // it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount takes the mount away. Where something still uses it, it is detached: its name is free at
-// once, what is open goes on working as long as this process serves it, and detached is true. It
-// does not wait for that. A mount that is gone already is no error.
+// lastUse is how long an unmount waits for the kernel to end the connection after the name is gone. The
+// mount may be bound elsewhere, or something may hold it that umount(2) does not count.
+const lastUse = 2 * time.Second
+
+// Unmount takes the mount away. Where something still uses it, its name is free at once, what is
+// open goes on working as long as this process serves it, and detached is true: Done is closed when
+// the last user is gone. A mount whose name is gone already is no error.
 func (m *Mount) Unmount(ctx context.Context) (detached bool, err error) {
-	if m.ended() {
-		return false, nil
+	if !m.nameGone() {
+		switch err := unmount(m.path); {
+		case errors.Is(err, unix.EBUSY):
+			return true, m.wrap(detach(m.path))
+		case err != nil:
+			return false, m.wrap(err)
+		}
 	}
-	err = unmount(m.path)
-	if errors.Is(err, unix.EBUSY) {
-		return true, m.wrap(detach(m.path))
-	}
-	if err != nil {
-		return false, m.wrap(err)
-	}
+	last := time.NewTimer(lastUse)
+	defer last.Stop()
 	select {
 	case <-m.done:
 		return false, nil
+	case <-last.C:
+		return true, nil
 	case <-ctx.Done():
-		return false, m.wrap(ctx.Err())
+		return true, nil
 	}
 }
 
-// ended reports whether what is mounted at the path, if anything, is not this mount any more.
-func (m *Mount) ended() bool {
+// nameGone reports whether what is mounted at the path, if anything, is not this mount any more.
+func (m *Mount) nameGone() bool {
 	select {
 	case <-m.done:
 		return true

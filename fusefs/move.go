@@ -1,8 +1,6 @@
 package fusefs
 
 import (
-	"context"
-
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
@@ -71,7 +69,7 @@ func (f *fileSystem) rename(in *fuse.RenameIn, src, dst *place) error {
 	}
 	var who session.Attribution
 	if src.st.IsRegular() || src.st.IsDir() || in.Flags&unix.RENAME_EXCHANGE != 0 {
-		who = f.attribute(context.Background(), &in.InHeader)
+		who = f.attribute(&in.InHeader)
 	}
 	f.moving.Lock()
 	defer f.moving.Unlock()
@@ -215,7 +213,7 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 func (f *fileSystem) link(in *fuse.LinkIn, n *node, d *worktree.Desc, to *place, out *fuse.EntryOut) error {
 	var who session.Attribution
 	if n.kind == sIFREG {
-		who = f.attribute(context.Background(), &in.InHeader)
+		who = f.attribute(&in.InHeader)
 	}
 	var before worktree.Stat
 	if err := f.tree.StatFD(d.FD(), &before); err != nil {

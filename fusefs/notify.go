@@ -3,7 +3,7 @@ package fusefs
 import (
 	"sync"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
+	"aimon.at/vfsd/fusefs/conn"
 )
 
 // notifier tells the kernel what it must not trust any more, from a goroutine of its own.
@@ -36,15 +36,14 @@ func (n *notifier) close() {
 }
 
 // run sends until close.
-func (n *notifier) run(server *fuse.Server) {
+func (n *notifier) run(c *conn.Conn) {
 	for {
 		ids := n.next()
 		if ids == nil {
 			return
 		}
 		for id := range ids {
-			// A negative offset leaves the pages alone. The kernel may have forgotten the node.
-			server.InodeNotify(id, -1, 0)
+			c.InvalidateAttr(id) // the kernel may have forgotten the node
 		}
 	}
 }

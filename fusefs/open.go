@@ -1,8 +1,6 @@
 package fusefs
 
 import (
-	"context"
-
 	"aimon.at/vfsd/backends/worktree"
 	"aimon.at/vfsd/session"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -31,7 +29,7 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	}
 	var who session.Attribution
 	if writes(in.Flags) {
-		who = f.attribute(context.Background(), &in.InHeader)
+		who = f.attribute(&in.InHeader)
 	}
 	return status(f.open(n, d, false, in.Flags, &st, who, &in.InHeader, out))
 }

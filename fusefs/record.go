@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -43,12 +42,12 @@ func (o *order) record(e change.Event) {
 }
 
 // attribute asks who the caller is, which is blocked in the request.
-func (f *fileSystem) attribute(ctx context.Context, in *fuse.InHeader) session.Attribution {
+func (f *fileSystem) attribute(in *fuse.InHeader) session.Attribution {
 	if f.attributor == nil {
 		return session.Attribution{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, attributeWithin)
-	defer cancel()
+	ctx := within(attributeWithin)
+	defer ctx.over()
 	return f.attributor.Attribute(ctx, Caller{PID: in.Pid, UID: in.Uid, GID: in.Gid})
 }
 

@@ -70,6 +70,9 @@ func mountCommand(stdout, stderr io.Writer) *cobra.Command {
 		m.Source, m.Mountpoint = args[0], args[1]
 		m.Artifacts = onOff{set: true, on: m.Artifacts.or(true)}
 		cfg.Mounts = []mountConfig{m}
+		if err := cfg.check(); err != nil {
+			return usageError{err}
+		}
 		log, err := newLogger(stderr, cfg)
 		if err != nil {
 			return err
@@ -100,6 +103,9 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 		}
 		overlay(cmd.Flags(), &cfg)
+		if err := cfg.check(); err != nil {
+			return usageError{err}
+		}
 		log, err := newLogger(stderr, cfg)
 		if err != nil {
 			return err

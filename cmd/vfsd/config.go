@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -97,6 +99,43 @@ func readConfig(path string, c *config) error {
 	return nil
 }
 
+// check refuses values that cannot be meant, before anything is touched.
+func (c *config) check() error {
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.HTTP != "off" {
+		if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
+			return fmt.Errorf("%w --http %q: write host:port, or off", session.ErrInvalid, c.HTTP)
+		}
+	} else if c.PublicURL != "" {
+		return fmt.Errorf("%w --public-url: there is no gateway behind it with --http off", session.ErrInvalid)
+	}
+	if c.MaxTokenTTL <= 0 {
+		return fmt.Errorf("%w --max-token-ttl: it must be positive", session.ErrInvalid)
+	}
+	for _, m := range c.Mounts {
+		if err := m.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m mountConfig) check() error {
+	if m.Source == "" || m.Mountpoint == "" {
+		return fmt.Errorf("%w mount: it needs a source and a mountpoint", session.ErrInvalid)
+	}
+	if m.Passthrough != "auto" && m.Passthrough != "off" {
+		return fmt.Errorf("%w --passthrough %q: use auto or off", session.ErrInvalid, m.Passthrough)
+	}
+	if m.Session != "" {
+		if err := session.CheckID("session", m.Session); err != nil {
+			return err
+		}
+	}
+	_, err := m.owner()
+	return err
+}
+
 // duration is a time.Duration that YAML and flags write as "1s".
 type duration time.Duration
 
@@ -147,4 +186,12 @@ func (o onOff) or(byDefault bool) bool {
 		return o.on
 	}
 	return byDefault
+}
+
+// owner returns the uid that m is for; left out, it is the calling user.
+func (m mountConfig) owner() (uint32, error) {
+	if m.Owner == "" {
+		return uint32(os.Getuid()), nil
+	}
+	return ctl.LookupOwner(m.Owner)
 }

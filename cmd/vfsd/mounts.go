@@ -14,7 +14,6 @@ import (
 	"aimon.at/vfsd/artifact"
 	"aimon.at/vfsd/attribution"
 	"aimon.at/vfsd/backends/worktree"
-	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/ctl/server"
 	"aimon.at/vfsd/fusefs"
 	"aimon.at/vfsd/session"
@@ -27,8 +26,8 @@ type mounts struct {
 
 	changing sync.Mutex // held while a mount is added or removed: one at a time
 
-	mu   sync.Mutex // guards live
-	live map[string]*mount
+	mu   sync.Mutex        // guards live and what mount.detached says
+	live map[string]*mount // by session
 }
 
 // mount is one live mount and all that serves it.
@@ -39,6 +38,7 @@ type mount struct {
 	recorder *artifact.Recorder
 	resolver *attribution.Resolver
 	fs       *fusefs.Mount
+	detached bool // its name is gone, something still uses it
 	away     sync.Once
 	ended    chan struct{} // closed when everything of it is put away
 }
@@ -55,12 +55,9 @@ func newMounts(d *vfsd) *mounts {
 
 // mountConfigured adds a mount of the configuration. The channel is closed when it has ended.
 func (m *mounts) mountConfigured(ctx context.Context, c mountConfig) (<-chan struct{}, error) {
-	owner := uint32(os.Getuid())
-	if c.Owner != "" {
-		var err error
-		if owner, err = ctl.LookupOwner(c.Owner); err != nil {
-			return nil, err
-		}
+	owner, err := c.owner()
+	if err != nil {
+		return nil, err
 	}
 	timeout := time.Duration(c.CacheTimeout)
 	artifacts := c.Artifacts.or(false)
@@ -93,11 +90,12 @@ func (m *mounts) add(ctx context.Context, s server.MountSpec) (*mount, error) {
 		return nil, err
 	}
 	mt := &mount{ended: make(chan struct{})}
+	mt.info.SessionID = s.SessionID
 	if err := m.build(ctx, mt, s); err != nil {
 		return nil, errors.Join(err, m.putAway(context.WithoutCancel(ctx), mt))
 	}
 	m.mu.Lock()
-	m.live[mt.info.Mountpoint] = mt
+	m.live[mt.info.SessionID] = mt
 	m.mu.Unlock()
 	go m.await(mt)
 	return mt, nil
@@ -145,16 +143,22 @@ func (m *mounts) check(s server.MountSpec) error {
 	if err != nil {
 		return err
 	}
-	others = append(others, place{"state directory", state, session.ErrInvalid})
-	if err := checkSource(s.Source, append(others, place{"mountpoint", s.Mountpoint, session.ErrInvalid})); err != nil {
+	others = append(others, place{what: "state directory", path: state, kind: session.ErrInvalid})
+	if err := checkSource(s.Source, append(others, place{what: "mountpoint", path: s.Mountpoint, kind: session.ErrInvalid})); err != nil {
 		return err
 	}
-	return checkMountpoint(s.Mountpoint, append(others, place{"source", s.Source, session.ErrInvalid}))
+	return checkMountpoint(s.Mountpoint, append(others, place{what: "source", path: s.Source, kind: session.ErrInvalid}))
 }
 
 // build makes every part of mt; what it made before it failed is in mt.
 func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err error) {
+	if err := fusefs.CheckDevice(); err != nil {
+		return err
+	}
 	if mt.lock, err = lockSource(s.Source); err != nil {
+		return err
+	}
+	if err := m.sameSource(ctx, s); err != nil {
 		return err
 	}
 	if mt.tree, err = worktree.Open(s.Source); err != nil {
@@ -164,6 +168,9 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 		ID: s.SessionID, Owner: *s.Owner, Source: s.Source, Artifacts: *s.Artifacts,
 	})
 	if err != nil {
+		return err
+	}
+	if err := m.watchDeclared(ctx, opened.ID); err != nil {
 		return err
 	}
 	tree := files{mt.tree}
@@ -194,6 +201,33 @@ func (m *mounts) build(ctx context.Context, mt *mount, s server.MountSpec) (err 
 	return nil
 }
 
+// sameSource refuses to serve a session from another tree than before: its record is of files there.
+func (m *mounts) sameSource(ctx context.Context, s server.MountSpec) error {
+	before, err := m.d.sessions.Session(ctx, session.Caller{Privileged: true}, s.SessionID)
+	switch {
+	case errors.Is(err, session.ErrNotFound), err == nil && (before.Source == "" || before.Source == s.Source):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%w: session %s is of the source %s; name another session, or delete that one (vfsctl session delete)", session.ErrConflict, s.SessionID, before.Source)
+}
+
+// watchDeclared puts the processes of declared tool uses that are open since an earlier daemon under
+// watch again: those that are gone meanwhile end.
+func (m *mounts) watchDeclared(ctx context.Context, sessionID string) error {
+	open, err := m.d.index.ToolUses(ctx, sessionID, true)
+	if err != nil {
+		return err
+	}
+	for _, t := range open {
+		if t.Origin == session.OriginEnvironment && t.Process != nil {
+			m.d.watcher.Seen(sessionID, t.ID, *t.Process)
+		}
+	}
+	return nil
+}
+
 // await puts a mount away when the kernel has ended it, whoever asked for that.
 func (m *mounts) await(mt *mount) {
 	<-mt.fs.Done()
@@ -209,13 +243,12 @@ func (m *mounts) putAway(ctx context.Context, mt *mount) (err error) {
 	mt.away.Do(func() {
 		defer close(mt.ended)
 		var errs []error
-		if id := mt.info.SessionID; id != "" {
-			m.d.library.Detach(id)
-			m.d.sessions.DetachMount(id)
-		}
+		m.d.library.Detach(mt.info.SessionID)
 		if mt.recorder != nil {
 			errs = append(errs, mt.recorder.Close(ctx))
 		}
+		// Not before: an end that is answered meanwhile must find its entries.
+		m.d.sessions.DetachMount(mt.info.SessionID)
 		if mt.resolver != nil {
 			mt.resolver.Close()
 		}
@@ -226,8 +259,8 @@ func (m *mounts) putAway(ctx context.Context, mt *mount) (err error) {
 			errs = append(errs, mt.lock.Close())
 		}
 		m.mu.Lock()
-		if m.live[mt.info.Mountpoint] == mt {
-			delete(m.live, mt.info.Mountpoint)
+		if m.live[mt.info.SessionID] == mt {
+			delete(m.live, mt.info.SessionID)
 		}
 		m.mu.Unlock()
 		err = errors.Join(errs...)
@@ -249,13 +282,23 @@ func ended(fs *fusefs.Mount) bool {
 func (m *mounts) Unmount(ctx context.Context, mountpoint string) (detached bool, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	m.mu.Lock()
-	mt := m.live[mountpoint]
-	m.mu.Unlock()
+	mt := m.at(mountpoint)
 	if mt == nil {
 		return false, fmt.Errorf("%w: nothing is mounted by this daemon on %s; see vfsctl mounts", session.ErrNotFound, mountpoint)
 	}
 	return m.unmount(ctx, mt)
+}
+
+// at returns the mount that has the mountpoint's name, nil where none has.
+func (m *mounts) at(mountpoint string) *mount {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, mt := range m.live {
+		if mt.info.Mountpoint == mountpoint && !mt.detached {
+			return mt
+		}
+	}
+	return nil
 }
 
 func (m *mounts) unmount(ctx context.Context, mt *mount) (detached bool, err error) {
@@ -263,7 +306,10 @@ func (m *mounts) unmount(ctx context.Context, mt *mount) (detached bool, err err
 		return false, err
 	}
 	if detached {
-		m.log.Warn("the mount was busy and is detached: it ends with its last user", "mountpoint", mt.info.Mountpoint)
+		m.mu.Lock()
+		mt.detached = true
+		m.mu.Unlock()
+		m.log.Warn("the mount is busy and was detached: it ends with its last user, or with this daemon", "mountpoint", mt.info.Mountpoint)
 		return true, nil
 	}
 	select {

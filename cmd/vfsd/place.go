@@ -21,6 +21,24 @@ type place struct {
 	what string // "source", "mountpoint", "state directory"
 	path string
 	kind error // what overlapping it is: session.ErrConflict where it is another mount's, else session.ErrInvalid
+
+	// mounted says that a file system is mounted there: it is told by its name alone, since a look at it
+	// is answered by its daemon, or by nobody.
+	mounted bool
+}
+
+func (p place) contains(path string) bool {
+	if p.mounted {
+		return path == p.path || strings.HasPrefix(path, strings.TrimSuffix(p.path, "/")+"/")
+	}
+	return contains(p.path, path)
+}
+
+func (p place) isIn(dir string) bool {
+	if p.mounted {
+		return p.path == dir || contains(dir, filepath.Dir(p.path))
+	}
+	return contains(dir, p.path)
 }
 
 // resolveSource returns the real path of a source directory.
@@ -58,11 +76,11 @@ func realPath(path string) (string, error) {
 func checkSource(source string, others []place) error {
 	for _, o := range others {
 		switch {
-		case contains(o.path, source) && contains(source, o.path):
+		case o.contains(source) && o.isIn(source):
 			return fmt.Errorf("%w: source %s is the same directory as the %s; choose another", o.kind, source, o.what)
-		case contains(source, o.path):
+		case o.isIn(source):
 			return fmt.Errorf("%w: source %s contains the %s %s; move one of them", o.kind, source, o.what, o.path)
-		case contains(o.path, source):
+		case o.contains(source):
 			return fmt.Errorf("%w: source %s lies in the %s %s; move one of them", o.kind, source, o.what, o.path)
 		}
 	}
@@ -72,7 +90,7 @@ func checkSource(source string, others []place) error {
 // checkMountpoint refuses a mountpoint inside a source or another mount.
 func checkMountpoint(mountpoint string, others []place) error {
 	for _, o := range others {
-		if contains(o.path, mountpoint) {
+		if o.contains(mountpoint) {
 			return fmt.Errorf("%w: mountpoint %s lies in the %s %s; choose another", o.kind, mountpoint, o.what, o.path)
 		}
 	}
@@ -113,8 +131,8 @@ func liveMounts(mountpoint string) ([]place, error) {
 			continue
 		}
 		places = append(places,
-			place{"mountpoint", m.Mountpoint, session.ErrConflict},
-			place{"source", m.Source, session.ErrConflict})
+			place{what: "mountpoint", path: m.Mountpoint, kind: session.ErrConflict, mounted: true},
+			place{what: "source", path: m.Source, kind: session.ErrConflict})
 	}
 	return places, nil
 }

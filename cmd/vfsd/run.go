@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -90,6 +89,7 @@ func (d *vfsd) serve(ctx context.Context, how manner, control, web net.Listener,
 	if web != nil {
 		group.Go(func() error { return d.gateway.Serve(failed, web) })
 	}
+	group.Go(func() error { return d.cleanTokens(failed) })
 	err := d.serveMounts(ctx, failed, how, web, stdout)
 	stop()
 	if served := group.Wait(); served != nil && !errors.Is(served, context.Canceled) {
@@ -143,12 +143,24 @@ func (d *vfsd) ready(web net.Listener, stdout io.Writer) error {
 	return nil
 }
 
+// cleanTokens removes tokens that expired long ago, now and then.
+func (d *vfsd) cleanTokens(ctx context.Context) error {
+	every := time.NewTicker(time.Hour)
+	defer every.Stop()
+	for {
+		if _, err := d.tokens.Clean(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("expired tokens could not be removed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+	}
+}
+
 func (d *vfsd) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		d.log.Warn("systemd could not be told", "state", state, "err", err)
-	}
-	if state == daemon.SdNotifyReady {
-		// Only this process was asked; a tool that it starts must not answer.
-		os.Unsetenv("NOTIFY_SOCKET")
 	}
 }

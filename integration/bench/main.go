@@ -14,7 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"syscall"
 	"time"
 )
@@ -32,14 +32,19 @@ func run(ctx context.Context) error {
 	var (
 		jsonFile = flag.String("json", "", "also write the results to this `file`")
 		rounds   = flag.Int("rounds", 3, "how often every workload runs on every target")
-		only     = flag.String("only", "", "run only workloads whose name contains this `text`")
+		only     = flag.String("only", "", "run only workloads whose name matches this regular `expression`")
 		scale    = flag.Float64("scale", 1, "size of the workloads")
 		dir      = flag.String("dir", "", "scratch `directory` on the disk to measure (default: the system's)")
+		other    = flag.String("other", "", "also measure this `binary`, another build of vfsd")
 		bin      = flag.String("bin", "bin", "`directory` of vfsd and of what is built for the run")
 	)
 	flag.Parse()
 	if *rounds < 1 || *scale <= 0 {
 		return errors.New("-rounds and -scale must be positive")
+	}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp(*dir, "vfsd-bench-")
 	if err != nil {
@@ -51,7 +56,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, missing, err := startTargets(ctx, scratch, binaries)
+	targets, missing, err := startTargets(ctx, scratch, binaries, *other)
 	defer stopTargets(targets)
 	if err != nil {
 		return err
@@ -60,8 +65,8 @@ func run(ctx context.Context) error {
 	if err := m.prepare(); err != nil {
 		return err
 	}
-	for _, w := range workloads {
-		if !strings.Contains(w.name, *only) {
+	for _, w := range append(micros, workloads...) {
+		if !wanted.MatchString(w.name) {
 			continue
 		}
 		if err := m.measure(w); err != nil {
@@ -89,4 +94,5 @@ type result struct {
 	Median   time.Duration `json:"medianNanos"`
 	Ratio    float64       `json:"ratio"` // to native
 	All      []float64     `json:"seconds"`
+	Each     float64       `json:"microseconds,omitempty"` // a piece, where the pieces are all the same
 }

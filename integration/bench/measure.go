@@ -32,6 +32,7 @@ type workload struct {
 	setup func(m *measurement, dir string) error
 	run   func(m *measurement, dir string) error
 	warm  bool // run once untimed first
+	each  int  // how many equal pieces it has, 0 where they are not equal
 }
 
 // count is n at the chosen scale.
@@ -84,10 +85,14 @@ func (m *measurement) measure(w workload) error {
 	base := median(times[0])
 	for i, t := range m.targets {
 		mid := median(times[i])
-		m.results = append(m.results, result{
+		r := result{
 			Workload: w.name, Target: t.name, All: times[i],
 			Median: time.Duration(mid * float64(time.Second)), Ratio: mid / base,
-		})
+		}
+		if w.each > 0 {
+			r.Each = mid * 1e6 / float64(m.count(w.each))
+		}
+		m.results = append(m.results, r)
 	}
 	return nil
 }
@@ -129,12 +134,22 @@ func (m *measurement) print(out io.Writer) {
 	fmt.Fprintln(w)
 	for i := 0; i < len(m.results); i += len(m.targets) {
 		row := m.results[i : i+len(m.targets)]
-		fmt.Fprintf(w, "%s\t%.3f s", row[0].Workload, row[0].Median.Seconds())
-		for _, r := range row[1:] {
-			fmt.Fprintf(w, "\t%.2f", r.Ratio)
+		fmt.Fprint(w, row[0].Workload)
+		for i, r := range row {
+			fmt.Fprintf(w, "\t%s", r.show(i == 0))
 		}
 		fmt.Fprintln(w)
 	}
 	w.Flush()
-	fmt.Fprintf(out, "native in seconds, the others as a ratio to it; medians of %d\n", m.rounds)
+	fmt.Fprintf(out, "native in seconds, the others as a ratio to it; rows of one request in microseconds each; medians of %d\n", m.rounds)
+}
+
+func (r result) show(native bool) string {
+	switch {
+	case r.Each > 0:
+		return fmt.Sprintf("%.1f µs", r.Each)
+	case native:
+		return fmt.Sprintf("%.3f s", r.Median.Seconds())
+	}
+	return fmt.Sprintf("%.2f", r.Ratio)
 }

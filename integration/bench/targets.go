@@ -25,7 +25,7 @@ const native = "native"
 
 // startTargets mounts everything that is measured. Each target has a backing directory of its own
 // on the same disk.
-func startTargets(ctx context.Context, scratch, bin string) (targets []*target, missing []string, err error) {
+func startTargets(ctx context.Context, scratch, bin, other string) (targets []*target, missing []string, err error) {
 	targets = append(targets, &target{name: native, dir: mkdir(scratch, native)})
 
 	loopback := filepath.Join(bin, "loopback")
@@ -51,7 +51,14 @@ func startTargets(ctx context.Context, scratch, bin string) (targets []*target, 
 	}
 
 	for _, flags := range [][]string{nil, {"--exclusive"}} {
-		t, err := mountVFSD(scratch, bin, strings.Join(append([]string{"vfsd"}, flags...), " "), flags)
+		t, err := mountVFSD(scratch, filepath.Join(bin, "vfsd"), strings.Join(append([]string{"vfsd"}, flags...), " "), flags)
+		if err != nil {
+			return targets, missing, err
+		}
+		targets = append(targets, t)
+	}
+	if other != "" {
+		t, err := mountVFSD(scratch, other, "other vfsd", nil)
 		if err != nil {
 			return targets, missing, err
 		}
@@ -89,11 +96,11 @@ func mountPeer(scratch, name string, command func(source, mnt string) *exec.Cmd)
 	return nil, fmt.Errorf("%s did not mount", name)
 }
 
-func mountVFSD(scratch, bin, name string, flags []string) (*target, error) {
+func mountVFSD(scratch, binary, name string, flags []string) (*target, error) {
 	t := &target{name: name, dir: mkdir(scratch, name)}
 	args := []string{"mount", mkdir(scratch, name+"-source"), t.dir, "--http", "off",
 		"--state-dir", mkdir(scratch, name+"-state"), "--socket", filepath.Join(mkdir(scratch, name+"-run"), "s")}
-	t.cmd = exec.Command(filepath.Join(bin, "vfsd"), append(args, flags...)...)
+	t.cmd = exec.Command(binary, append(args, flags...)...)
 	t.cmd.Stderr = os.Stderr
 	stdout, err := t.cmd.StdoutPipe()
 	if err != nil {
