@@ -543,3 +543,22 @@ func TestInForeignProc(t *testing.T) {
 	}
 	require.Empty(t, f.declared())
 }
+
+// TestBetweenIntervals: what a process starts between its tool uses is none of theirs, and may be
+// another's that is open.
+func TestBetweenIntervals(t *testing.T) {
+	f := newFake()
+	r := resolver(t, f)
+	p := start(t, nil, "/bin/sh", "-c", `echo $$; read x; sh -c 'echo $$; read x'; :`)
+	p.pid()
+	f.begin("T1", with(p.process()), at(time.Now().Add(-time.Minute)))
+	f.end("T1", NextTick(t.Context()))
+	NextTick(t.Context())
+	p.say("")
+	pid := p.pid()
+	require.Equal(t, session.None, ask(r, pid).Sureness)
+	f.begin("T2", at(time.Now()))
+	got := ask(r, pid)
+	require.Equal(t, session.Ambiguous, got.Sureness)
+	require.Equal(t, []string{"T2"}, got.Candidates)
+}

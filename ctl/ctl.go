@@ -28,7 +28,7 @@ import (
 const EnvSocket = "VFSD_SOCKET"
 
 // DefaultSocket returns the path of the control socket where none is given: VFSD_SOCKET, else the
-// one of root's daemon for root, else the one in the user's runtime directory.
+// one of root's daemon for root and for who has no runtime directory (XDG_RUNTIME_DIR), else the one in that.
 func DefaultSocket() string {
 	if s := os.Getenv(EnvSocket); s != "" {
 		return s

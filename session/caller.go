@@ -1,5 +1,7 @@
 package session
 
+import "context"
+
 // Caller is who asks: the peer of the control socket, by its kernel credentials, or the daemon
 // itself.
 type Caller struct {
@@ -27,4 +29,9 @@ type ToolUseSpec struct {
 	Artifact    *bool
 	PID         int    // the process it is begun with, in the daemon's pid namespace; 0 for none
 	Cgroup      string // made for it already; "" for none
+
+	// Enter, where it is not nil, puts the process into a new cgroup and returns its path, as Cgroup has it. It is
+	// called once, and only when the id is this tool use's: a begin that is refused for its id has moved nobody.
+	// Where it fails, the tool use begins without a cgroup.
+	Enter func(ctx context.Context, sessionID string) (cgroup string, err error)
 }

@@ -25,8 +25,9 @@ func (e errEnded) Error() string {
 func (e errEnded) Unwrap() error { return ErrConflict }
 
 // claim begins the tool use t where its id was never used, and otherwise returns the one that is
-// open (mine is false). An ended one is errEnded. t.ExecutionID "" is the current execution.
-func (c *Controller) claim(ctx context.Context, l *live, t ToolUse) (u *use, mine bool, err error) {
+// open (mine is false). An ended one is errEnded. t.ExecutionID "" is the current execution. enter may
+// be nil.
+func (c *Controller) claim(ctx context.Context, l *live, t ToolUse, enter func() string) (u *use, mine bool, err error) {
 	for {
 		if u := c.useOf(l, t.ID); u != nil {
 			if err := u.wait(ctx); err == nil {
@@ -48,7 +49,7 @@ func (c *Controller) claim(ctx context.Context, l *live, t ToolUse) (u *use, min
 			continue
 		}
 		if err == nil {
-			err = c.beginUse(ctx, l, u)
+			err = c.beginUse(ctx, l, u, enter)
 		}
 		return u, err == nil, err
 	}
@@ -113,8 +114,11 @@ func (c *Controller) reserveUse(l *live, r *run, t ToolUse) (*use, error) {
 
 // beginUse puts the reserved u on disk and makes it known. The look for an ended one is made again
 // because between the first and the reservation a whole life may have passed.
-func (c *Controller) beginUse(ctx context.Context, l *live, u *use) error {
+func (c *Controller) beginUse(ctx context.Context, l *live, u *use, enter func() string) error {
 	err := c.neverUsed(ctx, l, u.ID)
+	if err == nil && enter != nil {
+		c.place(ctx, u, enter())
+	}
 	if err == nil {
 		if err = c.store.PutToolUse(context.WithoutCancel(ctx), u.ToolUse); err != nil {
 			err = fmt.Errorf("begin tool use %q: %w", u.ID, err)
@@ -138,9 +142,19 @@ func (c *Controller) beginUse(ctx context.Context, l *live, u *use) error {
 	return nil
 }
 
+// place gives u, which is not ready yet, the cgroup that its process was put into. It begins there.
+func (c *Controller) place(ctx context.Context, u *use, cgroup string) {
+	t := c.valueOf(u)
+	t.Cgroup = cgroup
+	t.BeganAt = c.turningPoint(ctx, t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.ToolUse = t
+}
+
 // adopt makes the declared, open u one of the API's, as t wants it. Of the execution the entries so
 // far stay where they are.
-func (c *Controller) adopt(ctx context.Context, l *live, u *use, t ToolUse) (ToolUse, error) {
+func (c *Controller) adopt(ctx context.Context, l *live, u *use, t ToolUse, enter func() string) (ToolUse, error) {
 	u.turn.Lock()
 	defer u.turn.Unlock()
 	was := c.valueOf(u)
@@ -153,7 +167,7 @@ func (c *Controller) adopt(ctx context.Context, l *live, u *use, t ToolUse) (Too
 	if t.Artifact == nil {
 		t.Artifact = was.Artifact
 	}
-	if err := c.swap(ctx, l, u, &t); err != nil {
+	if err := c.swap(ctx, l, u, &t, enter); err != nil {
 		return ToolUse{}, err
 	}
 	if err := c.store.PutToolUse(context.WithoutCancel(ctx), t); err != nil {
@@ -166,13 +180,16 @@ func (c *Controller) adopt(ctx context.Context, l *live, u *use, t ToolUse) (Too
 }
 
 // swap makes u what t says, as long as the execution that t names is open.
-func (c *Controller) swap(ctx context.Context, l *live, u *use, t *ToolUse) error {
+func (c *Controller) swap(ctx context.Context, l *live, u *use, t *ToolUse, enter func() string) error {
 	var r *run
 	if t.ExecutionID != "" {
 		var err error
 		if r, err = c.openRun(ctx, l, t.ExecutionID); err != nil {
 			return err
 		}
+	}
+	if enter != nil {
+		t.Cgroup = enter()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

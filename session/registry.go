@@ -76,7 +76,7 @@ func (c *Controller) Declared(sessionID string, d Declaration) (ToolUse, error) 
 		if t.ExecutionID != "" && !c.executionOpen(l, t.ExecutionID) {
 			t.ExecutionID = ""
 		}
-		u, _, err := c.claim(ctx, l, t)
+		u, _, err := c.claim(ctx, l, t, nil)
 		var ended errEnded
 		switch {
 		case errors.As(err, &ended):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // BeginToolUse begins a tool use in an execution of a session of the caller's, the current one
@@ -35,20 +36,39 @@ func (c *Controller) BeginToolUse(ctx context.Context, caller Caller, s ToolUseS
 		ID: s.ID, SessionID: l.ID, ExecutionID: s.ExecutionID, Origin: OriginAPI,
 		Artifact: s.Artifact, Process: process, Cgroup: s.Cgroup,
 	}
-	t.BeganAt = c.turningPoint(ctx, t)
+	enter := c.entering(ctx, l.ID, s)
+	if enter == nil {
+		t.BeganAt = c.turningPoint(ctx, t)
+	}
 	for {
-		u, mine, err := c.claim(ctx, l, t)
+		u, mine, err := c.claim(ctx, l, t, enter)
 		switch {
 		case err != nil:
 			return ToolUse{}, err
 		case mine:
 			return c.valueOf(u), nil
 		}
-		adopted, err := c.adopt(ctx, l, u, t)
+		adopted, err := c.adopt(ctx, l, u, t, enter)
 		if !errors.Is(err, errRetry) {
 			return adopted, err
 		}
 	}
+}
+
+// entering returns what puts the process of s into its cgroup, however often it is called, and answers with the
+// path, or "" where there is none; nil where that is not asked for.
+func (c *Controller) entering(ctx context.Context, sessionID string, s ToolUseSpec) func() string {
+	if s.Enter == nil {
+		return nil
+	}
+	return sync.OnceValue(func() string {
+		path, err := s.Enter(ctx, sessionID)
+		if err != nil {
+			c.log.Debug("no cgroup for a tool use, its ancestry decides", "session", sessionID, "error", err)
+			return ""
+		}
+		return path
+	})
 }
 
 func checkToolUseSpec(s ToolUseSpec) error {

@@ -42,7 +42,8 @@ func ours(name string) bool {
 // Enter makes a cgroup for the tool use below the one that process pid is in and moves the process
 // there, with all its threads; children that it already has stay where they are. The returned path
 // is relative to the hierarchy's root, as in /proc/PID/cgroup. A process that Enter had put into a cgroup
-// before leaves it for one beside it.
+// before leaves it for one beside it. Nobody was in the cgroup before: one that exists already is no place for a
+// tool use.
 //
 // Where no cgroup can be made it is ErrUnavailable, where the process is gone session.ErrNotFound.
 func (g *Groups) Enter(ctx context.Context, sessionID, toolUseID string, pid int) (string, error) {
@@ -79,25 +80,34 @@ func (g *Groups) enter(parent, name string, who pinned) (string, error) {
 	c := &group{path: path.Join(parent, name), parent: parent, entered: who.Process}
 	err := g.make(c, name, who)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) {
+		g.discard(c)
 		err = g.make(c, name, who)
 	}
-	if err != nil {
-		if g.tryRemove(c) {
-			g.unfollow(c)
-		}
-		return "", explain(c.path, err)
+	switch {
+	case err == nil:
+		return c.path, nil
+	case !errors.Is(err, unix.EEXIST):
+		g.discard(c)
 	}
-	return c.path, nil
+	return "", explain(c.path, err)
 }
 
-// make watches the cgroup before the process is in it, so that its end is not missed. g.mu is held.
+// discard takes back what make left behind. g.mu is held.
+func (g *Groups) discard(c *group) {
+	if g.tryRemove(c) {
+		g.unfollow(c)
+	}
+}
+
+// make watches the cgroup before the process is in it, so that its end is not missed. One that exists is left
+// alone (EEXIST): who is in it would be counted to the tool use. g.mu is held.
 func (g *Groups) make(c *group, name string, who pinned) error {
 	dir, err := g.openDir(c.parent)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	if err := unix.Mkdirat(dir, name, 0o755); err != nil && err != unix.EEXIST {
+	if err := unix.Mkdirat(dir, name, 0o755); err != nil {
 		return err
 	}
 	if err := g.follow(c); err != nil {
@@ -135,6 +145,8 @@ func explain(path string, err error) error {
 		return fmt.Errorf("enter cgroup %s: %w: the process is gone", path, session.ErrNotFound)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		why = "the daemon may not change it: run it as root, or delegate the cgroup to its user"
+	case errors.Is(err, unix.EEXIST):
+		why = "there is one of that name already, with others in it"
 	case errors.Is(err, unix.EROFS):
 		why = "the hierarchy is mounted read-only"
 	case errors.Is(err, unix.EOPNOTSUPP):

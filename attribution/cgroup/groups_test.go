@@ -130,9 +130,20 @@ func TestEnterAgainLeavesTheFormer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Dir(first), filepath.Dir(second), "beside it, not inside")
 	await(gone, first)
-	again, err := g.Enter(context.Background(), "s", "two", c.Process.Pid)
+	require.Equal(t, second, place(t, c.Process.Pid))
+}
+
+func TestEnterNeverJoinsOthers(t *testing.T) {
+	g, gone := open(t)
+	one, two := start(t, "cat"), start(t, "cat")
+	path, err := g.Enter(context.Background(), "s", "t", one.Process.Pid)
 	require.NoError(t, err)
-	require.Equal(t, second, again)
+	before := place(t, two.Process.Pid)
+	_, err = g.Enter(context.Background(), "s", "t", two.Process.Pid)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.Equal(t, before, place(t, two.Process.Pid))
+	one.end()
+	await(gone, path)
 }
 
 func TestEnterFails(t *testing.T) {

@@ -30,11 +30,11 @@ func (a *app) artifactListCmd() *cobra.Command {
 	c.Flags().Uint64Var(&f.From, "from", 0, "a mark: only what became final after it")
 	c.Flags().BoolVar(&f.All, "all", false, "replaced, deleted, lost and removed ones too")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the ids, one a line (without --json)")
-	c.RunE = a.verb(func(ctx context.Context, _ []string) (err error) {
-		if f.SessionID, err = a.sessionID(ctx, f.ExecutionID); err != nil {
-			return err
-		}
-		all, err := a.client.Artifacts(ctx, f)
+	c.RunE = a.verb(func(ctx context.Context, _ []string) error {
+		all, err := inSession(ctx, a, f.ExecutionID, func(s string) ([]ctl.Artifact, error) {
+			f.SessionID = s
+			return a.client.Artifacts(ctx, f)
+		})
 		if err != nil {
 			return err
 		}

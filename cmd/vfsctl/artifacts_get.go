@@ -9,14 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"unicode"
-
-	"aimon.at/vfsd/change"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/session"
 )
@@ -25,7 +23,8 @@ func (a *app) artifactGetCmd() *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use: "get ID", Short: "Fetch an artifact", Args: cobra.ExactArgs(1),
-		Long: "Fetch an artifact into a file of its name in the current directory, which must not exist yet, or into -o FILE, which is replaced, or to standard output with -o -.",
+		Long: "Fetch an artifact into a file of its name in the current directory, which must not exist yet, or into -o FILE, or to standard output with -o -.\n" +
+			"A regular FILE is replaced, whole or not at all; into what a symbolic link leads to, and into a device or pipe, the bytes are written as they come.",
 		RunE: a.verb(func(ctx context.Context, args []string) error {
 			v, err := a.client.Artifact(ctx, args[0])
 			if err != nil {
@@ -41,23 +40,49 @@ func (a *app) artifactGetCmd() *cobra.Command {
 	return c
 }
 
-// getToFile writes a temporary file beside the target and renames it once it is whole. A name that the
-// artifact brings along never replaces a file: its author chose it.
+// getToFile never replaces a file by a name that the artifact brings along: its author chose it.
 func (a *app) getToFile(ctx context.Context, v ctl.Artifact, to string) error {
 	replace := to != ""
 	if !replace {
 		to = localName(v)
-		if _, err := os.Lstat(to); err == nil {
-			return exists(to)
-		}
 	}
+	st, err := os.Lstat(to)
+	switch {
+	case err == nil && !replace:
+		return exists(to)
+	case err == nil && !st.Mode().IsRegular():
+		err = a.fetchInto(ctx, v.ID, to)
+	default:
+		err = a.fetchWhole(ctx, v.ID, to, replace)
+	}
+	if err != nil {
+		return err
+	}
+	got := struct {
+		ctl.Artifact
+		File string `json:"file"`
+	}{v, to}
+	return one(a, got, func() { a.line("%s  %s", to, size(v.Size)) })
+}
+
+// fetchInto writes into what exists, as cp(1) does: a rename would replace a device or a link by a file.
+func (a *app) fetchInto(ctx context.Context, id, to string) error {
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.client.Content(ctx, id, f), f.Close())
+}
+
+// fetchWhole writes a temporary file beside the target and renames it once it is whole.
+func (a *app) fetchWhole(ctx context.Context, id, to string, replace bool) error {
 	f, err := os.CreateTemp(filepath.Dir(to), ".vfsctl-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // gone already where it got its name
 	defer f.Close()
-	if err := a.client.Content(ctx, v.ID, f); err != nil {
+	if err := a.client.Content(ctx, id, f); err != nil {
 		return err
 	}
 	if err := f.Chmod(0o666 &^ umask()); err != nil {
@@ -66,14 +91,7 @@ func (a *app) getToFile(ctx context.Context, v ctl.Artifact, to string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := rename(f.Name(), to, replace); err != nil {
-		return err
-	}
-	got := struct {
-		ctl.Artifact
-		File string `json:"file"`
-	}{v, to}
-	return one(a, got, func() { a.line("%s  %s", to, size(v.Size)) })
+	return rename(f.Name(), to, replace)
 }
 
 // rename gives the file its name. Where the file system knows no RENAME_NOREPLACE, a hard link does the same.
@@ -95,7 +113,8 @@ func exists(to string) error {
 	return fmt.Errorf("%w: %s exists: say where to by -o FILE", session.ErrConflict, to)
 }
 
-// localName is the artifact's own name, with what a terminal may obey replaced.
+// localName is the artifact's own name, with what a terminal may obey replaced, and a first character that hides
+// the file or makes an option of it: a .bash_profile would be run.
 func localName(v ctl.Artifact) string {
 	name, err := change.UnescapePath(v.FileName, v.PathEscaped)
 	if err != nil {
@@ -103,15 +122,14 @@ func localName(v ctl.Artifact) string {
 	}
 	local := []byte(name)
 	for i, c := range local {
-		if c < ' ' || c == 0x7f || c == '/' {
+		if c < ' ' || c == 0x7f || c == '/' || i == 0 && (c == '.' || c == '-') {
 			local[i] = '_'
 		}
 	}
-	name = string(local)
-	if strings.Trim(name, ".") == "" {
+	if len(local) == 0 || name == "." || name == ".." {
 		return "artifact"
 	}
-	return name
+	return string(local)
 }
 
 func umask() fs.FileMode {

@@ -22,11 +22,11 @@ func (a *app) executionBeginCmd() *cobra.Command {
 	c.Flags().StringVar(&r.ID, "id", "", "its id (default: a new one)")
 	c.Flags().StringVar(&r.ParentID, "parent", "", "the execution that it is a fork of")
 	choiceFlag(c, &r.Artifacts, "artifacts", "on", "off", "whether undeclared files are artifacts (default the session's)")
-	c.RunE = a.verb(func(ctx context.Context, _ []string) (err error) {
-		if r.SessionID, err = a.sessionID(ctx, r.ParentID); err != nil {
-			return err
-		}
-		e, err := a.client.BeginExecution(ctx, r)
+	c.RunE = a.verb(func(ctx context.Context, _ []string) error {
+		e, err := inSession(ctx, a, r.ParentID, func(s string) (ctl.Execution, error) {
+			r.SessionID = s
+			return a.client.BeginExecution(ctx, r)
+		})
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,9 @@ func (a *app) executionMarkCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "mark EXECUTION", Short: "End the iteration and print its mark", Args: cobra.ExactArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
-			m, err := a.client.MarkExecution(ctx, a.session, args[0])
+			m, err := inSession(ctx, a, args[0], func(s string) (ctl.Mark, error) {
+				return a.client.MarkExecution(ctx, s, args[0])
+			})
 			if err != nil {
 				return err
 			}
@@ -53,7 +55,9 @@ func (a *app) executionEndCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "end EXECUTION --status STATUS", Short: "End an execution and print its artifacts", Args: cobra.ExactArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
-			e, err := a.client.EndExecution(ctx, a.session, args[0], session.Status(status))
+			e, err := inSession(ctx, a, args[0], func(s string) (ctl.ExecutionReport, error) {
+				return a.client.EndExecution(ctx, s, args[0], session.Status(status))
+			})
 			if err != nil {
 				return err
 			}
@@ -88,7 +92,9 @@ func (a *app) executionShowCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "show EXECUTION", Short: "Show an execution with its artifacts", Args: cobra.ExactArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
-			e, err := a.client.Execution(ctx, a.session, args[0])
+			e, err := inSession(ctx, a, args[0], func(s string) (ctl.ExecutionReport, error) {
+				return a.client.Execution(ctx, s, args[0])
+			})
 			if err != nil {
 				return err
 			}

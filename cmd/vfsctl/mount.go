@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,19 +51,10 @@ func completeMount(r *ctl.MountRequest, args []string, owner string) (err error)
 	if r.Mountpoint, err = filepath.Abs(args[1]); err != nil {
 		return err
 	}
-	if owner != "" {
-		r.Owner, err = uid(owner)
+	if owner == "" {
+		return nil
 	}
+	uid, err := ctl.LookupOwner(owner)
+	r.Owner = &uid
 	return err
-}
-
-func uid(owner string) (*uint32, error) {
-	if u, err := user.Lookup(owner); err == nil {
-		owner = u.Uid
-	}
-	n, err := strconv.ParseUint(owner, 10, 32)
-	if err != nil {
-		return nil, usagef("--owner %q is neither a user nor a uid", owner)
-	}
-	return new(uint32(n)), nil
 }

@@ -78,12 +78,8 @@ func (a *app) notRun(err error) error {
 func (a *app) begin(r ctl.ToolUseRequest) (ctl.ToolUse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), beginTimeout)
 	defer cancel()
-	var err error
-	if r.SessionID, err = a.sessionID(ctx, r.ExecutionID); err != nil {
-		return ctl.ToolUse{}, err
-	}
 	r.Self = true
-	return a.client.BeginToolUse(ctx, r)
+	return a.beginToolUse(ctx, r)
 }
 
 // end only warns: the command has had its effect, and its status is what the caller asked for.

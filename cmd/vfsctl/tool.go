@@ -20,18 +20,22 @@ func (a *app) toolBeginCmd() *cobra.Command {
 	c.Flags().StringVar(&r.ExecutionID, "execution", os.Getenv(envExecution), "its execution (default "+envExecution+", else the current one)")
 	c.Flags().IntVar(&r.PID, "pid", 0, "the process that it runs in, with all that descend from it")
 	choiceFlag(c, &r.Artifact, "artifact", "true", "false", "whether the files that it writes are artifacts")
-	c.RunE = a.verb(func(ctx context.Context, args []string) (err error) {
+	c.RunE = a.verb(func(ctx context.Context, args []string) error {
 		r.ID = args[0]
-		if r.SessionID, err = a.sessionID(ctx, r.ExecutionID); err != nil {
-			return err
-		}
-		t, err := a.client.BeginToolUse(ctx, r)
+		t, err := a.beginToolUse(ctx, r)
 		if err != nil {
 			return err
 		}
 		return one(a, t, func() { a.line("%s", t.ID) })
 	})
 	return c
+}
+
+func (a *app) beginToolUse(ctx context.Context, r ctl.ToolUseRequest) (ctl.ToolUse, error) {
+	return inSession(ctx, a, r.ExecutionID, func(s string) (ctl.ToolUse, error) {
+		r.SessionID = s
+		return a.client.BeginToolUse(ctx, r)
+	})
 }
 
 func (a *app) toolEndCmd() *cobra.Command {

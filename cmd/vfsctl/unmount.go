@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 )
@@ -11,7 +10,7 @@ func (a *app) unmountCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "unmount MOUNTPOINT", Short: "Remove a mount of the running daemon", Args: cobra.ExactArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
-			mp, err := filepath.Abs(args[0])
+			mp, err := absolute(args[0])
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ func (a *app) sessionFlag(c *cobra.Command) *cobra.Command {
 // sessionID returns which session is meant: the named one, else the only one, else that of the mount
 // that holds the current directory. Where an execution is named, "" lets the daemon find its session.
 func (a *app) sessionID(ctx context.Context, executionID string) (string, error) {
+	if err := wellFormed(a.session, executionID); err != nil {
+		return "", err
+	}
 	if a.session != "" || executionID != "" {
 		return a.session, nil
 	}
@@ -43,6 +47,42 @@ func (a *app) sessionID(ctx context.Context, executionID string) (string, error)
 		return all[0].ID, nil
 	}
 	return a.sessionHere(ctx)
+}
+
+// wellFormed tells a mistake in an id from one that does not exist.
+func wellFormed(sessionID, executionID string) error {
+	if sessionID != "" {
+		if err := session.CheckID("session", sessionID); err != nil {
+			return err
+		}
+	}
+	if executionID == "" {
+		return nil
+	}
+	return session.CheckID("execution", executionID)
+}
+
+// inSession calls f with the session that is meant. Where the daemon finds the execution in several, it is that of the
+// mount that holds the current directory.
+func inSession[T any](ctx context.Context, a *app, executionID string, f func(sessionID string) (T, error)) (T, error) {
+	s, err := a.sessionID(ctx, executionID)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	v, err := f(s)
+	if s != "" || !errors.Is(err, session.ErrConflict) {
+		return v, err
+	}
+	// The conflict may be another one, of an execution that is found.
+	if _, found := a.client.Execution(ctx, "", executionID); !errors.Is(found, session.ErrConflict) {
+		return v, err
+	}
+	here, lost := a.sessionHere(ctx)
+	if lost != nil {
+		return v, err
+	}
+	return f(here)
 }
 
 func (a *app) sessionHere(ctx context.Context) (string, error) {
@@ -73,6 +113,19 @@ func around(mounts []ctl.Mount, dir string) (ctl.Mount, bool) {
 	return best, best.Mountpoint != ""
 }
 
+// absolute returns the absolute path of p without symbolic links on the way to its last name. The last name is not
+// looked at: it may be a link that is meant itself, or a mount that does not answer.
+func absolute(p string) (string, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}
+
 // inMount turns a path as people type it into one relative to the mount's root. An absolute path or one
 // below the current directory that lies in a mount is taken from there; every other one is already
 // relative to the root.
@@ -81,12 +134,9 @@ func (a *app) inMount(ctx context.Context, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	abs, err := filepath.Abs(p)
+	abs, err := absolute(p)
 	if err != nil {
 		return "", err
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		abs = filepath.Join(dir, filepath.Base(abs))
 	}
 	if m, ok := around(mounts, abs); ok {
 		if a.session == "" {

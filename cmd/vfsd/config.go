@@ -7,14 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/session"
 )
 
@@ -49,7 +48,7 @@ type mountConfig struct {
 func defaultConfig() config {
 	return config{
 		StateDir:    defaultStateDir(),
-		Socket:      defaultSocket(),
+		Socket:      ctl.DefaultSocket(),
 		HTTP:        "127.0.0.1:8750",
 		LogFormat:   "text",
 		LogLevel:    "info",
@@ -70,16 +69,6 @@ func defaultStateDir() string {
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		return filepath.Join(home, ".local", "state", "vfsd")
-	}
-	return ""
-}
-
-func defaultSocket() string {
-	if os.Geteuid() == 0 {
-		return "/run/vfsd/vfsd.sock"
-	}
-	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
-		return filepath.Join(base, "vfsd.sock")
 	}
 	return ""
 }
@@ -159,7 +148,7 @@ func (m mountConfig) check() error {
 			return err
 		}
 	}
-	_, err := lookupOwner(m.Owner)
+	_, err := m.owner()
 	return err
 }
 
@@ -215,21 +204,10 @@ func (o onOff) or(byDefault bool) bool {
 	return byDefault
 }
 
-// lookupOwner resolves a user's name or uid; "" is the calling user.
-func lookupOwner(s string) (uint32, error) {
-	if s == "" {
+// owner returns the uid that m is for; left out, it is the calling user.
+func (m mountConfig) owner() (uint32, error) {
+	if m.Owner == "" {
 		return uint32(os.Getuid()), nil
 	}
-	if uid, err := strconv.ParseUint(s, 10, 32); err == nil {
-		return uint32(uid), nil
-	}
-	u, err := user.Lookup(s)
-	if err != nil {
-		return 0, fmt.Errorf("%w owner %q: no such user; give a user name or a uid", session.ErrInvalid, s)
-	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%w owner %q: its uid %q is not a number", session.ErrInvalid, s, u.Uid)
-	}
-	return uint32(uid), nil
+	return ctl.LookupOwner(m.Owner)
 }

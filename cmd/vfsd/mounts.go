@@ -55,7 +55,7 @@ func newMounts(d *vfsd) *mounts {
 
 // mountConfigured adds a mount of the configuration. The channel is closed when it has ended.
 func (m *mounts) mountConfigured(ctx context.Context, c mountConfig) (<-chan struct{}, error) {
-	owner, err := lookupOwner(c.Owner)
+	owner, err := c.owner()
 	if err != nil {
 		return nil, err
 	}

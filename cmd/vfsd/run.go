@@ -62,7 +62,7 @@ func run(ctx context.Context, cfg config, how manner, stdout io.Writer, log *slo
 
 func listenControl(socket string) (net.Listener, error) {
 	if socket == "" {
-		return nil, fmt.Errorf("%w: no control socket is known; set --socket or XDG_RUNTIME_DIR", session.ErrInvalid)
+		return nil, fmt.Errorf("%w: no control socket is known; set --socket", session.ErrInvalid)
 	}
 	return server.Listen(socket)
 }

@@ -103,19 +103,23 @@ func (s *Server) admitted(h http.Handler) http.Handler {
 
 // decode reads the body: one JSON object with known fields only.
 func decode[T any](r request) (T, error) {
-	var v T
+	var none T
+	var v *T // null leaves it nil
 	// Writers without deadlines, as in tests, have nothing to wait for.
 	_ = r.control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer r.control.SetReadDeadline(time.Time{})
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		return v, fmt.Errorf("%w request body: %w", session.ErrInvalid, err)
+		return none, fmt.Errorf("%w request body: %w", session.ErrInvalid, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return v, fmt.Errorf("%w request body: more than one JSON value", session.ErrInvalid)
+		return none, fmt.Errorf("%w request body: more than one JSON value", session.ErrInvalid)
 	}
-	return v, nil
+	if v == nil {
+		return none, fmt.Errorf("%w request body: null is no object", session.ErrInvalid)
+	}
+	return *v, nil
 }
 
 func (r request) query(name string) string { return r.URL.Query().Get(name) }

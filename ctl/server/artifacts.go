@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"aimon.at/vfsd/change"
-
 	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/session"
 )
@@ -54,6 +53,9 @@ func listing[W any](s *Server, r request, q artifact.ListQuery, wire func(artifa
 // visible returns an artifact of a session that the caller may see. What does not exist and what is
 // not theirs is told with the same words.
 func (s *Server) visible(r request, id string) (artifact.View, error) {
+	if err := session.CheckID("artifact", id); err != nil {
+		return artifact.View{}, err
+	}
 	v, err := s.Artifacts.Show(r.Context(), id)
 	if err == nil {
 		_, err = s.Sessions.Session(r.Context(), r.caller, v.SessionID)

@@ -42,6 +42,9 @@ func (s *Server) listMounts(r request) (any, error) {
 	return page(r, s.visibleMounts(r.caller), wireMount)
 }
 
+// maxCacheMillis keeps a duration in nanoseconds from running over: ten years.
+const maxCacheMillis = 10 * 365 * 24 * 3600 * 1000
+
 func (s *Server) mount(r request) (any, error) {
 	if err := r.rooted("mount"); err != nil {
 		return nil, err
@@ -58,6 +61,9 @@ func (s *Server) mount(r request) (any, error) {
 		Artifacts: q.Artifacts, AllowOther: q.AllowOther, Exclusive: q.Exclusive, Passthrough: q.Passthrough,
 	}
 	if q.CacheTimeoutMillis != nil {
+		if *q.CacheTimeoutMillis < 0 || *q.CacheTimeoutMillis > maxCacheMillis {
+			return nil, fmt.Errorf("%w cache timeout: %d ms, give 0 or more", session.ErrInvalid, *q.CacheTimeoutMillis)
+		}
 		d := time.Duration(*q.CacheTimeoutMillis) * time.Millisecond
 		spec.CacheTimeout = &d
 	}

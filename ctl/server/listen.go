@@ -56,7 +56,7 @@ func listen(path string, everybody bool) (net.Listener, error) {
 
 func makeDir(dir string, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return noDir(err)
 	}
 	err := os.Mkdir(dir, mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -66,9 +66,13 @@ func makeDir(dir string, mode fs.FileMode) error {
 		err = os.Chmod(dir, mode) // the umask may have taken bits away
 	}
 	if err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return noDir(err)
 	}
 	return nil
+}
+
+func noDir(err error) error {
+	return fmt.Errorf("control socket: %w; choose another path by --socket, or set XDG_RUNTIME_DIR to a directory of yours", err)
 }
 
 // lockDir keeps two daemons that start at once from both finding the socket of a dead one and each

@@ -61,8 +61,8 @@ type Tokens interface {
 // Cgroups makes the cgroups that vfsctl run puts commands into.
 type Cgroups interface {
 	// Enter makes a cgroup for the tool use below the one that process pid is in and moves the process
-	// there. The returned path is relative to the hierarchy's root, as in /proc/PID/cgroup. Where no cgroup
-	// can be made it is an error that the caller works around: ancestry decides then.
+	// there. The returned path is relative to the hierarchy's root, as in /proc/PID/cgroup, and nobody was in
+	// that cgroup before. Where none can be made it is an error that the caller works around: ancestry decides then.
 	Enter(ctx context.Context, sessionID, toolUseID string, pid int) (path string, err error)
 }
 

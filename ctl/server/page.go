@@ -14,8 +14,10 @@ func (r request) limit() (int, error) {
 	return int(n), err
 }
 
-// page answers with the part of a list that the caller asks for, from being a position in it: these
-// lists only grow at their ends.
+// page answers with the part of a list that the caller asks for, from being a position in it. These lists
+// grow at their ends, so that what is there at the first page and stays is told once. Where something is
+// removed between two pages (a session, a mount, a token that is forgotten), what comes after it moves up, and as many
+// rows at the seam are passed over.
 func page[T, W any](r request, all []T, wire func(T) W) (any, error) {
 	from, err := r.number("from")
 	if err != nil {

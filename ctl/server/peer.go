@@ -78,17 +78,6 @@ func nesting(pid string) int {
 	return 0
 }
 
-// realUID returns the real uid of a process; ok is false where there is none.
-func realUID(pid int) (uid uint32, ok bool) {
-	for _, line := range statusLines(strconv.Itoa(pid)) {
-		if v, found := bytes.CutPrefix(line, []byte("Uid:")); found {
-			n, err := strconv.ParseUint(string(bytes.Fields(v)[0]), 10, 32)
-			return uint32(n), err == nil
-		}
-	}
-	return 0, false
-}
-
 // statusLines returns the lines of /proc/PID/status. The kernel writes it; the process's name in its
 // first line is escaped, so that no line of it can be forged.
 func statusLines(pid string) [][]byte {

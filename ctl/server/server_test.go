@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -69,7 +71,9 @@ func TestEveryCall(t *testing.T) {
 	require.Equal(t, odd, tool.ID)
 	require.Equal(t, os.Getpid(), tool.PID)
 	require.Equal(t, "/vfsd/"+odd, tool.Cgroup)
-	require.Equal(t, []string{fmt.Sprintf("s1/%s/%d", odd, os.Getpid())}, f.Entered())
+	_, err = c.BeginToolUse(ctx, ctl.ToolUseRequest{ID: odd, Self: true})
+	require.ErrorIs(t, err, session.ErrConflict)
+	require.Equal(t, []string{fmt.Sprintf("s1/%s/%d", odd, os.Getpid())}, f.Entered(), "refused, the caller stays where it is")
 
 	v := f.AddArtifact(artifactAt("s1", "/out/r\xff.pdf", odd), "hello")
 	as, err := c.Artifacts(ctx, ctl.ArtifactFilter{ToolUseID: odd})
@@ -145,7 +149,8 @@ func TestTokens(t *testing.T) {
 	require.Len(t, all, 2)
 	of, err := c.Tokens(ctx, "", v.ID)
 	require.NoError(t, err)
-	require.Equal(t, all[:1], of)
+	require.Len(t, of, 1)
+	require.Contains(t, all, of[0])
 	require.NotContains(t, fmt.Sprint(all), k.Token)
 
 	n, err := c.RevokeTokens(ctx, ctl.RevokeRequest{Token: k.Token})
@@ -270,13 +275,14 @@ func TestBadRequests(t *testing.T) {
 		{"no JSON", "POST", "/v1/executions", "{", 400},
 		{"unknown field", "POST", "/v1/executions", `{"sesionId":"s1"}`, 400},
 		{"two values", "POST", "/v1/executions", `{}{}`, 400},
+		{"null", "POST", "/v1/executions", `null`, 400},
+		{"no object", "POST", "/v1/executions", `[]`, 400},
 		{"wrong type", "POST", "/v1/executions", `{"id":7}`, 400},
 		{"no body", "POST", "/v1/executions", ``, 400},
 		{"too large", "POST", "/v1/tool-uses", `{"id":"` + strings.Repeat("x", 1<<20) + `"}`, 400},
 		{"tool-use id", "POST", "/v1/tool-uses", `{"id":"a\u0000b"}`, 400},
 		{"two processes", "POST", "/v1/tool-uses", `{"id":"a","self":true,"pid":1}`, 400},
 		{"process that is not", "POST", "/v1/tool-uses", `{"id":"a","pid":2147483647}`, 404},
-		{"negative process", "POST", "/v1/tool-uses", `{"id":"a","pid":-1}`, 404},
 		{"status that is none", "POST", "/v1/executions/e/end", `{"status":"RUNNING"}`, 400},
 		{"unknown parameter", "GET", "/v1/sessions?sesion=x", "", 400},
 		{"parameter twice", "GET", "/v1/artifacts?session=s1&session=s2", "", 400},
@@ -316,4 +322,40 @@ func TestMetrics(t *testing.T) {
 		require.Contains(t, body, want)
 	}
 	require.NotContains(t, body, "secret")
+}
+
+func TestTokenPagesOverSessions(t *testing.T) {
+	f := servertest.New()
+	f.AddSession("s1", 0)
+	f.AddSession("s2", 0)
+	first := f.AddArtifact(artifactAt("s1", "/a", "t"), "x")
+	second := f.AddArtifact(artifactAt("s2", "/b", "t"), "x")
+	path := daemon(t, f)
+	c := &ctl.Client{Socket: path}
+	minute := 0
+	issue := func(id string) {
+		minute++
+		at := time.Date(2026, 5, 4, 10, minute, 0, 0, time.UTC)
+		f.Set(func(f *servertest.Fake) { f.Now = func() time.Time { return at } })
+		_, err := c.IssueToken(ctx, ctl.TokenRequest{ArtifactID: id, TTLSeconds: 3600})
+		require.NoError(t, err)
+	}
+	page := func(from uint64) (p ctl.Page[ctl.Token]) {
+		_, body := raw(t, path, "GET", fmt.Sprintf("/v1/tokens?limit=1&from=%d", from), "")
+		require.NoError(t, json.Unmarshal([]byte(body), &p))
+		return p
+	}
+	issue(second.ID)
+	issue(second.ID)
+	p := page(0)
+	seen := p.Items
+	issue(first.ID) // in the session that is listed first
+	for p.Next != 0 {
+		p = page(p.Next)
+		seen = append(seen, p.Items...)
+	}
+	all, err := c.Tokens(ctx, "", "")
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.Equal(t, all, seen)
 }

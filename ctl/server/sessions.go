@@ -75,6 +75,11 @@ func (s *Server) endExecution(r request) (any, error) {
 // sessionID resolves which session a request means: the one it names, else that of the execution it
 // names, else the caller's only one. Only what the caller may see is found.
 func (s *Server) sessionID(r request, sessionID, executionID string) (string, error) {
+	if sessionID != "" {
+		if err := session.CheckID("session", sessionID); err != nil {
+			return "", err
+		}
+	}
 	if executionID != "" {
 		e, err := s.Sessions.Execution(r.Context(), r.caller, sessionID, executionID)
 		return e.SessionID, err

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"aimon.at/vfsd/artifact"
@@ -80,6 +83,10 @@ func (s *Server) tokensOf(r request, sessionID, artifactID string) ([]artifact.T
 		}
 		all = append(all, ts...)
 	}
+	// In one order over all sessions, so that a token made between two pages comes last.
+	slices.SortFunc(all, func(a, b artifact.Token) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.Hash[:], b.Hash[:]))
+	})
 	return all, nil
 }
 

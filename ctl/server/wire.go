@@ -4,9 +4,8 @@ import (
 	"encoding/hex"
 	"time"
 
-	"aimon.at/vfsd/change"
-
 	"aimon.at/vfsd/artifact"
+	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/ctl"
 	"aimon.at/vfsd/session"
 )

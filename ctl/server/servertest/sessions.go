@@ -75,13 +75,21 @@ func (f *Fake) BeginExecution(_ context.Context, c session.Caller, s session.Exe
 }
 
 func (f *Fake) execution(c session.Caller, sessionID, id string) (*session.Execution, error) {
+	var found *session.Execution
 	for i := range f.executions {
 		e := &f.executions[i]
-		if _, err := f.find(c, e.SessionID); err == nil && e.ID == id && (sessionID == "" || sessionID == e.SessionID) {
-			return e, nil
+		if _, err := f.find(c, e.SessionID); err != nil || e.ID != id || sessionID != "" && sessionID != e.SessionID {
+			continue
 		}
+		if found != nil {
+			return nil, fmt.Errorf("%w: several sessions fit: name one", session.ErrConflict)
+		}
+		found = e
 	}
-	return nil, fmt.Errorf("execution %q: %w", id, session.ErrNotFound)
+	if found == nil {
+		return nil, fmt.Errorf("execution %q: %w", id, session.ErrNotFound)
+	}
+	return found, nil
 }
 
 // Execution implements server.Sessions.
@@ -127,10 +135,41 @@ func (f *Fake) EndExecution(_ context.Context, c session.Caller, sessionID, id s
 }
 
 // BeginToolUse implements server.Sessions.
-func (f *Fake) BeginToolUse(_ context.Context, c session.Caller, s session.ToolUseSpec) (session.ToolUse, error) {
+func (f *Fake) BeginToolUse(ctx context.Context, c session.Caller, s session.ToolUseSpec) (session.ToolUse, error) {
+	t, err := f.reserve(c, s)
+	if err != nil || s.Enter == nil {
+		return t, err
+	}
+	path, err := s.Enter(ctx, t.SessionID)
+	if err != nil {
+		return t, nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	owner, err := f.find(c, s.SessionID)
+	for i := range f.toolUses {
+		if o := &f.toolUses[i]; o.ID == t.ID && o.SessionID == t.SessionID {
+			o.Cgroup = path
+			t = *o
+		}
+	}
+	return t, nil
+}
+
+func (f *Fake) reserve(c session.Caller, s session.ToolUseSpec) (session.ToolUse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := session.CheckToolUseID(s.ID); err != nil {
+		return session.ToolUse{}, err
+	}
+	sessionID := s.SessionID
+	if s.ExecutionID != "" {
+		e, err := f.execution(c, sessionID, s.ExecutionID)
+		if err != nil {
+			return session.ToolUse{}, err
+		}
+		sessionID = e.SessionID
+	}
+	owner, err := f.find(c, sessionID)
 	if err != nil {
 		return session.ToolUse{}, err
 	}
@@ -139,7 +178,11 @@ func (f *Fake) BeginToolUse(_ context.Context, c session.Caller, s session.ToolU
 		Artifact: s.Artifact, Cgroup: s.Cgroup, BeganAt: f.Now(),
 	}
 	if s.PID != 0 {
-		t.Process = &session.Process{PID: s.PID}
+		p, uid, err := session.ReadProcess(s.PID)
+		if err != nil || !c.MaySee(uid) {
+			return session.ToolUse{}, fmt.Errorf("process %d: %w", s.PID, session.ErrNotFound)
+		}
+		t.Process = &p
 	}
 	for _, o := range f.toolUses {
 		if o.ID == s.ID {
