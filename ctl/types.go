@@ -29,7 +29,8 @@ type Mount struct {
 	ArtifactsDefault bool      `json:"artifactsDefault"` // of new executions
 	Passthrough      bool      `json:"passthrough"`
 	Since            time.Time `json:"since"`
-	Pending          int       `json:"pending"` // events recorded and not yet in the index
+	Detached         bool      `json:"detached,omitempty"` // unmounted while busy: it ends with its last user
+	Pending          int       `json:"pending"`            // events recorded and not yet in the index
 }
 
 // MountRequest asks for a mount. Absent fields take the daemon's defaults.

@@ -15,7 +15,7 @@ func (c *Controller) BeginExecution(ctx context.Context, caller Caller, s Execut
 	if err := checkExecutionSpec(s); err != nil {
 		return Execution{}, err
 	}
-	var has func(l *live) (bool, error)
+	var has wanted
 	if s.ParentID != "" {
 		has = c.withExecution(ctx, s.ParentID)
 	}
@@ -145,7 +145,7 @@ func (c *Controller) Execution(ctx context.Context, caller Caller, sessionID, id
 
 // Executions returns the executions of a session in order of beginning.
 func (c *Controller) Executions(ctx context.Context, caller Caller, sessionID string) ([]Execution, error) {
-	l, err := c.find(caller, sessionID, nil)
+	l, err := c.find(caller, sessionID, wanted{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,15 @@ func (l *live) visible(caller Caller) bool {
 	return l.known() && !l.deleting && caller.MaySee(l.Owner)
 }
 
-// find returns the session of that id, or for "" the only one of the caller's for which has answers
-// yes (any where has is nil). Where several do and only one of them has a live mount, that one is
+// wanted is what a session is looked for by, where it is not named. The zero value is any.
+type wanted struct {
+	what string
+	in   func(l *live) (bool, error)
+}
+
+// find returns the session of that id, or for "" the only one of the caller's that has what is wanted. Where several do and only one of them has a live mount, that one is
 // meant.
-func (c *Controller) find(caller Caller, id string, has func(l *live) (bool, error)) (*live, error) {
+func (c *Controller) find(caller Caller, id string, w wanted) (*live, error) {
 	if id != "" {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
@@ -27,7 +32,7 @@ func (c *Controller) find(caller Caller, id string, has func(l *live) (bool, err
 		}
 		return nil, noSession(id)
 	}
-	fit, err := c.fitting(caller, has)
+	fit, err := c.fitting(caller, w.in)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +44,8 @@ func (c *Controller) find(caller Caller, id string, has func(l *live) (bool, err
 		return fit[0], nil
 	case len(mounted) == 1:
 		return mounted[0], nil
+	case len(fit) == 0 && w.what != "":
+		return nil, fmt.Errorf("%s: %w in any session of yours", w.what, ErrNotFound)
 	case len(fit) == 0:
 		return nil, fmt.Errorf("session: %w: there is none that fits", ErrNotFound)
 	}
@@ -81,19 +88,19 @@ func (c *Controller) fitting(caller Caller, has func(l *live) (bool, error)) ([]
 }
 
 // withExecution answers for find whether a session has the execution.
-func (c *Controller) withExecution(ctx context.Context, id string) func(l *live) (bool, error) {
-	return func(l *live) (bool, error) {
+func (c *Controller) withExecution(ctx context.Context, id string) wanted {
+	return wanted{fmt.Sprintf("execution %.200q", id), func(l *live) (bool, error) {
 		_, err := c.execution(ctx, l, id)
 		return err == nil, ignoreMissing(err)
-	}
+	}}
 }
 
 // withToolUse answers for find whether a session has the tool use.
-func (c *Controller) withToolUse(ctx context.Context, id string) func(l *live) (bool, error) {
-	return func(l *live) (bool, error) {
+func (c *Controller) withToolUse(ctx context.Context, id string) wanted {
+	return wanted{fmt.Sprintf("tool use %.200q", id), func(l *live) (bool, error) {
 		_, err := c.toolUse(ctx, l, id)
 		return err == nil, ignoreMissing(err)
-	}
+	}}
 }
 
 func ignoreMissing(err error) error {

@@ -108,7 +108,7 @@ func (c *Controller) DetachMount(sessionID string) {
 
 // Session returns one session.
 func (c *Controller) Session(_ context.Context, caller Caller, id string) (Session, error) {
-	l, err := c.find(caller, id, nil)
+	l, err := c.find(caller, id, wanted{})
 	if err != nil {
 		return Session{}, err
 	}
@@ -139,7 +139,7 @@ func (c *Controller) DeleteSession(ctx context.Context, caller Caller, id string
 	if id == "" {
 		return fmt.Errorf("%w: name the session to delete", ErrInvalid)
 	}
-	l, err := c.find(caller, id, nil)
+	l, err := c.find(caller, id, wanted{})
 	if err != nil {
 		return err
 	}

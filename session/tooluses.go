@@ -14,7 +14,7 @@ func (c *Controller) BeginToolUse(ctx context.Context, caller Caller, s ToolUseS
 	if err := checkToolUseSpec(s); err != nil {
 		return ToolUse{}, err
 	}
-	var has func(l *live) (bool, error)
+	var has wanted
 	if s.ExecutionID != "" {
 		has = c.withExecution(ctx, s.ExecutionID)
 	}
@@ -204,7 +204,7 @@ func (c *Controller) markUseEnded(ctx context.Context, l *live, u *use) ToolUse 
 
 // ToolUses returns the tool uses of a session in order of beginning.
 func (c *Controller) ToolUses(ctx context.Context, caller Caller, sessionID string) ([]ToolUse, error) {
-	l, err := c.find(caller, sessionID, nil)
+	l, err := c.find(caller, sessionID, wanted{})
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func who(id string, candidates []string) string {
 func state(v ctl.Artifact) string {
 	s := v.State
 	if !v.Final {
-		s += ", being written"
+		s += ", not final"
 	}
 	if v.Open {
 		s += ", still open"

@@ -12,11 +12,15 @@ import (
 func (a *app) artifactTokenCmd() *cobra.Command {
 	var ttl time.Duration
 	var r ctl.TokenRequest
-	c := &cobra.Command{
+	var c *cobra.Command
+	c = &cobra.Command{
 		Use: "token ID", Short: "Make a download link and print it", Args: cobra.ExactArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
 			if ttl < time.Second {
 				return usagef("--ttl %s: give a second or more", ttl)
+			}
+			if c.Flags().Changed("max-downloads") && r.MaxDownloads < 1 {
+				return usagef("--max-downloads %d: give 1 or more, or leave it out for no limit", r.MaxDownloads)
 			}
 			r.ArtifactID, r.TTLSeconds = args[0], int64(ttl.Seconds())
 			t, err := a.client.IssueToken(ctx, r)

@@ -23,6 +23,10 @@ func (a *app) mountsCmd() *cobra.Command {
 
 func (a *app) showMounts(ms []ctl.Mount) error {
 	return rows(a, ms, "MOUNTPOINT SOURCE SESSION OWNER ARTIFACTS PASSTHROUGH PENDING SINCE", func(m ctl.Mount) []any {
-		return []any{m.Mountpoint, m.Source, m.SessionID, m.Owner, onOff(m.ArtifactsDefault), onOff(m.Passthrough), m.Pending, ago(m.Since)}
+		at := m.Mountpoint
+		if m.Detached {
+			at += " (detached)"
+		}
+		return []any{at, m.Source, m.SessionID, m.Owner, onOff(m.ArtifactsDefault), onOff(m.Passthrough), m.Pending, ago(m.Since)}
 	})
 }

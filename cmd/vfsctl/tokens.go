@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,7 @@ func (a *app) tokenListCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return rows(a, all, "TOKEN ARTIFACT SESSION STATE DOWNLOADS EXPIRES CREATED", func(t ctl.Token) []any {
+			return rows(a, all, "HASH ARTIFACT SESSION STATE DOWNLOADS EXPIRES CREATED", func(t ctl.Token) []any {
 				return []any{t.ID, t.ArtifactID, t.SessionID, t.State, downloads(t), ago(t.ExpiresAt), ago(t.CreatedAt)}
 			})
 		}),
@@ -43,13 +44,23 @@ func downloads(t ctl.Token) string {
 	return fmt.Sprintf("%d of %d", t.Downloads, t.MaxDownloads)
 }
 
+// secretOf returns the secret of a link that was given whole.
+func secretOf(link string) string {
+	_, rest, isLink := strings.Cut(link, "/d/")
+	if !isLink {
+		return link
+	}
+	secret, _, _ := strings.Cut(rest, "/")
+	return secret
+}
+
 func (a *app) tokenRevokeCmd() *cobra.Command {
 	var r ctl.RevokeRequest
 	c := &cobra.Command{
-		Use: "revoke TOKEN | --artifact ID | --all", Short: "Revoke links", Args: cobra.MaximumNArgs(1),
+		Use: "revoke TOKEN|URL | --artifact ID | --all", Short: "Revoke links: one by its secret or URL, or many", Args: cobra.MaximumNArgs(1),
 		RunE: a.verb(func(ctx context.Context, args []string) error {
 			if len(args) == 1 {
-				r.Token = args[0]
+				r.Token = secretOf(args[0])
 			}
 			n, err := a.client.RevokeTokens(ctx, r)
 			if err != nil {

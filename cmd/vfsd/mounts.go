@@ -77,6 +77,8 @@ func (m *mounts) Mount(ctx context.Context, s server.MountSpec) (server.Mount, e
 	if err != nil {
 		return server.Mount{}, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return mt.view(), nil
 }
 
@@ -350,8 +352,10 @@ func (m *mounts) Mounts() []server.Mount {
 	return list
 }
 
+// view is the mount as listings show it. mounts.mu is held.
 func (mt *mount) view() server.Mount {
 	v := mt.info
+	v.Detached = mt.detached
 	v.Pending = mt.recorder.Pending()
 	return v
 }

@@ -74,7 +74,7 @@ func (s *Server) run(w http.ResponseWriter, rt route, r *http.Request) (any, err
 // failure translates err, and says the text of an internal failure only to who may know it.
 func (s *Server) failure(r *http.Request, err error) (int, ctl.ErrorBody) {
 	if errors.Is(err, artifact.ErrGone) {
-		err = fmt.Errorf("%w: %w", ctl.ErrGone, err)
+		err = gone{err}
 	}
 	k := ctl.KindOf(err)
 	msg := err.Error()
@@ -86,6 +86,12 @@ func (s *Server) failure(r *http.Request, err error) (int, ctl.ErrorBody) {
 	}
 	return k.HTTP, ctl.ErrorBody{Error: ctl.Error{Code: k.Code, Message: msg}}
 }
+
+// gone is artifact.ErrGone as the table of package ctl knows it, in the same words.
+type gone struct{ error }
+
+func (g gone) Is(target error) bool { return target == ctl.ErrGone }
+func (g gone) Unwrap() error        { return g.error }
 
 // admitted lets requests through whose peer may call at all.
 func (s *Server) admitted(h http.Handler) http.Handler {

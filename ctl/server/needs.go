@@ -75,7 +75,8 @@ type Mount struct {
 	Artifacts   bool
 	Passthrough bool
 	Since       time.Time
-	Pending     int // events recorded by the mount and not yet in the index
+	Detached    bool // its name is gone: it ends with its last user
+	Pending     int  // events recorded by the mount and not yet in the index
 }
 
 // MountSpec asks for a mount; zero values take the daemon's defaults.

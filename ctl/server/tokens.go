@@ -26,6 +26,9 @@ func (s *Server) issueToken(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.Final && v.State != artifact.Live {
+		return nil, fmt.Errorf("%w: %s: artifact %s: a link would serve nothing", artifact.ErrGone, v.State, v.ID)
+	}
 	secret, t, err := s.Tokens.Issue(r.Context(), q.ArtifactID, time.Duration(q.TTLSeconds)*time.Second, q.MaxDownloads)
 	if err != nil {
 		return nil, err

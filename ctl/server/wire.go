@@ -16,7 +16,7 @@ import (
 func wireMount(m Mount) ctl.Mount {
 	return ctl.Mount{
 		Mountpoint: m.Mountpoint, Source: m.Source, SessionID: m.SessionID, Owner: m.Owner,
-		ArtifactsDefault: m.Artifacts, Passthrough: m.Passthrough, Since: m.Since.UTC(), Pending: m.Pending,
+		ArtifactsDefault: m.Artifacts, Passthrough: m.Passthrough, Since: m.Since.UTC(), Pending: m.Pending, Detached: m.Detached,
 	}
 }
 
