@@ -12,8 +12,10 @@ SOAK     ?= 10m
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# vfsctl starts for every tool call: without the C library it starts a quarter faster.
 build: ## build bin/vfsd and bin/vfsctl
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/vfsd ./cmd/vfsctl
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/vfsd
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/vfsctl
 
 run: build ## build, mount ./workspace on ./mnt and print three commands to try
 	@scripts/run
@@ -32,8 +34,8 @@ integration: ## test the real binaries on real mounts
 soak: ## random writers with known truth, for SOAK (10m unless set)
 	VFSD_SOAK=$(SOAK) $(GO) test -race -count=1 -timeout 0 -v -run 'TestTruth$$' ./integration
 
-bench: deps ## compare the mount with the bare disk and its peers; prints a table, writes bench.json
-	$(GO) build -trimpath -o bin/ ./cmd/vfsd ./cmd/vfsctl ./integration/bench
+bench: deps build ## compare the mount with the bare disk and its peers; prints a table, writes bench.json
+	$(GO) build -trimpath -o bin/ ./integration/bench
 	bin/bench -json bench.json
 
 lint: ## gofmt and go vet

@@ -97,6 +97,7 @@ func decodeKnown(raw []byte, v any) error {
 		// The library says it in several lines and in Go's types.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		why, _, _ := strings.Cut(strings.TrimSpace(lines[len(lines)-1]), " in type ")
+		why, _, _ = strings.Cut(why, " into ")
 		return errors.New(strings.TrimPrefix(why, "yaml: "))
 	}
 	return nil

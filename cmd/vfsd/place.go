@@ -147,12 +147,12 @@ func defaultSession(mountpoint, source string) string {
 			base[i] = '_'
 		}
 	}
-	if session.CheckID("", string(base)) != nil {
-		base = append([]byte("_"), base...)
-	}
 	const most = 100
 	if len(base) > most {
 		base = base[:most]
+	}
+	if session.CheckID("", string(base)) != nil {
+		base = append([]byte("_"), base...)
 	}
 	sum := sha256.Sum256([]byte(source))
 	return string(base) + "-" + hex.EncodeToString(sum[:3])
