@@ -97,6 +97,11 @@ func TestTokenEnds(t *testing.T) {
 		return status == 410
 	}, commandDeadline, 100*time.Millisecond)
 
+	for _, args := range [][]string{{"--ttl", "0s"}, {"--ttl", "-1h"}, {"--ttl", "100000h"}, {"--max-downloads", "-1"}, {"--max-downloads", "0"}} {
+		code, message := d.ctlStatus(append([]string{"artifacts", "token", id}, args...)...)
+		require.Equal(t, 2, code, message)
+	}
+
 	live := d.issue(id, "--ttl", "1h")
 	d.stop()
 	d.start()
@@ -108,10 +113,9 @@ func TestTokenEnds(t *testing.T) {
 	require.Equal(t, 410, status)
 	require.Contains(t, body, "replaced")
 
-	for _, args := range [][]string{{"--ttl", "0s"}, {"--ttl", "-1h"}, {"--ttl", "100000h"}, {"--max-downloads", "-1"}} {
-		code, message := d.ctlStatus(append([]string{"artifacts", "token", id}, args...)...)
-		require.Equal(t, 2, code, message)
-	}
+	code, message := d.ctlStatus("artifacts", "token", id)
+	require.Equal(t, 1, code, message)
+	require.Contains(t, message, "replaced")
 	d.ctl("tokens", "revoke", "--artifact", id)
 	d.ctl("check")
 }
