@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"aimon.at/vfsd/artifact"
-	"aimon.at/vfsd/change"
 )
 
 // inFlight is handles of which a release is under way: Settle lets it come.
@@ -21,8 +20,6 @@ func (h *inFlight) Settle(_ context.Context, toolUseID string, _ time.Duration) 
 	h.asked = append(h.asked, toolUseID)
 	h.release()
 }
-
-func (h *inFlight) Forget(change.FileID) {}
 
 // What was written before a mark is in its slice, also where the release comes during the mark.
 func TestMarkSettles(t *testing.T) {

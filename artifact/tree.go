@@ -47,7 +47,4 @@ type Handles interface {
 	// that is still open and whose file changed since the last record. When it returns, all
 	// those events were handed to the recorder.
 	Settle(ctx context.Context, toolUseID string, wait time.Duration)
-
-	// Forget tells the kernel that attributes of the file changed behind it. It may do nothing.
-	Forget(f change.FileID)
 }

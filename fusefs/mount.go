@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"aimon.at/vfsd/backends/worktree"
-	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/fusefs/conn"
 	"aimon.at/vfsd/session"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -199,6 +198,3 @@ func (m *Mount) wrap(err error) error {
 func (m *Mount) Settle(ctx context.Context, toolUseID string, wait time.Duration) {
 	m.fs.settle(ctx, toolUseID, wait)
 }
-
-// Forget tells the kernel that attributes of the file changed behind it.
-func (m *Mount) Forget(f change.FileID) { m.fs.changedBehind(f) }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"aimon.at/vfsd/change"
 	"aimon.at/vfsd/session"
 	"golang.org/x/sys/unix"
 )
@@ -114,11 +113,4 @@ func (t *handles) nextRelease() <-chan struct{} {
 		t.released = make(chan struct{})
 	}
 	return t.released
-}
-
-// changedBehind is Mount.Forget.
-func (f *fileSystem) changedBehind(id change.FileID) {
-	if n := f.table.find(id); n != nil {
-		f.notifier.attributes(n.id)
-	}
 }
